@@ -1,0 +1,87 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"vela/protocol"
+)
+
+// Errors that callers branch on.
+var (
+	// ErrEnded is returned to a peer that talks to a session which is over.
+	ErrEnded = errors.New("session: ended")
+	// ErrShutdown is the cause to cancel a session's context with when the gateway stops: peers are told to come back.
+	ErrShutdown = errors.New("session: the gateway is stopping")
+)
+
+// Causes of the session's own.
+var (
+	errSessionEnded = errors.New("session: over")
+	errIdle         = errors.New("session: idle")
+	errCancelled    = errors.New("session: cancelled by the client")
+)
+
+// refusal is an error that knows how a client is told of it. Its words may be shown to anybody.
+type refusal struct {
+	code  protocol.Code
+	words string
+}
+
+func (r *refusal) Error() string       { return r.words }
+func (r *refusal) Code() protocol.Code { return r.code }
+
+var (
+	errMockedTurnInFlight = &refusal{protocol.CodeMockedTurnInFlight, "A mocked turn is still running. Wait until the session is idle, or send response.cancel."}
+	errTurnInFlight       = &refusal{protocol.CodeTurnInFlight, "A turn is still running. Wait until the session is idle, or send response.cancel."}
+	errChunk              = &refusal{protocol.CodeInvalidMessage, "The chunk of input_audio.append must be base64 of PCM16 little-endian, mono, 16 kHz."}
+	errAudioTooLong       = &refusal{protocol.CodeAudioTooLong, "Too much audio in one turn. What came before is kept: commit it, or cancel."}
+	errAudioTooFast       = &refusal{protocol.CodeRateLimited, "Audio arrives faster than twice the speed of speech. The chunk was dropped: slow down."}
+	errNoTranscriber      = &refusal{protocol.CodeSpeechUnavailable, "This gateway has no speech recogniser. Run vela engines to see why."}
+	errNoFinal            = &refusal{protocol.CodeSpeechFailed, "The recogniser stopped without a result. Say it again."}
+	errNoAgent            = &refusal{protocol.CodeAgentUnavailable, "This gateway has no agent. Run vela engines to see why."}
+	errNoCompletion       = &refusal{protocol.CodeAgentFailed, "The agent stopped in the middle of its answer."}
+	errAgentSilent        = &refusal{protocol.CodeAgentTimeout, "The agent did not answer in time."}
+	errUnsupported        = &refusal{protocol.CodeInvalidMessage, "This event is not taken here."}
+)
+
+// coded is what errors of any package look like that know their code. Their words are fit for a client.
+type coded interface {
+	error
+	Code() protocol.Code
+}
+
+// neutral is what a client is told of an error that does not know its code.
+var neutral = map[protocol.Code]string{
+	protocol.CodeAgentFailed:  "The agent stopped with an error.",
+	protocol.CodeSpeechFailed: "The recogniser stopped with an error. Say it again.",
+	protocol.CodeInternal:     "Something went wrong in the gateway. The session goes on.",
+}
+
+// wireError makes an error into the event that tells a client. It is the only place that does. An error without a code
+// of its own gets the fallback's code and neutral words, and its cause is logged here.
+func (s *Session) wireError(err error, fallback protocol.Code) protocol.Error {
+	var known coded
+	if errors.As(err, &known) {
+		s.cfg.Metrics.failed(known.Code())
+		return protocol.Error{Code: known.Code(), Message: known.Error(), Retryable: known.Code().Retryable()}
+	}
+	words, ok := neutral[fallback]
+	if !ok {
+		fallback, words = protocol.CodeInternal, neutral[protocol.CodeInternal]
+	}
+	s.log.Error("error told as "+string(fallback), "error", err)
+	s.cfg.Metrics.failed(fallback)
+	return protocol.Error{Code: fallback, Message: words, Retryable: fallback.Retryable()}
+}
+
+// closing says with which close code a peer is told why the session ends.
+func closing(cause error) (protocol.CloseCode, string) {
+	switch {
+	case errors.Is(cause, errIdle):
+		return protocol.CloseIdle, "nothing was said for too long"
+	case errors.Is(cause, ErrShutdown), errors.Is(cause, context.Canceled):
+		return protocol.CloseGoingAway, "the gateway is stopping, come back"
+	}
+	return protocol.CloseInternal, "something went wrong in the gateway, come back"
+}

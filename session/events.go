@@ -1,0 +1,114 @@
+package session
+
+import (
+	"time"
+
+	"vela/protocol"
+)
+
+// Event is one thing that a peer shows.
+type Event struct {
+	Seq     uint64 // from 1 without gaps; 0 for what concerns only one peer and is not kept
+	At      int64  // Unix ms
+	Message protocol.Message
+}
+
+// emit numbers an event of the session, keeps it and hands it to every peer.
+func (s *Session) emit(m protocol.Message) {
+	e := s.events.add(s.now, m)
+	for _, p := range s.peers {
+		p.Send(e)
+	}
+}
+
+// tell hands one peer what concerns nobody else.
+func (s *Session) tell(p Peer, m protocol.Message) { p.Send(Event{At: s.now.UnixMilli(), Message: m}) }
+
+// enter moves the machine and says so. A step that the table does not have is a fault of ours: it is logged, and the
+// session stays where it is.
+func (s *Session) enter(event string) {
+	if err := s.machine.fire(event); err != nil {
+		s.log.Error("no such transition", "error", err)
+		return
+	}
+	s.emit(protocol.SessionState{Value: s.machine.state()})
+}
+
+// The bounds of what a session keeps of its events.
+const (
+	maxEvents     = 4096
+	maxEventBytes = 8 << 20
+)
+
+// eventLog is the last events of a session, in order, oldest dropped first.
+type eventLog struct {
+	ring  []Event // grows by doubling up to maxEvents, so that an idle session costs nothing
+	start int     // where the oldest one lies
+	n     int
+	bytes int
+	last  uint64
+}
+
+func (l *eventLog) add(at time.Time, m protocol.Message) Event {
+	l.last++
+	e := Event{Seq: l.last, At: at.UnixMilli(), Message: m}
+	if l.n == len(l.ring) {
+		if l.n < maxEvents {
+			l.grow()
+		} else {
+			l.drop()
+		}
+	}
+	l.ring[(l.start+l.n)%len(l.ring)] = e
+	l.n++
+	l.bytes += weight(m)
+	for l.bytes > maxEventBytes && l.n > 1 {
+		l.drop()
+	}
+	return e
+}
+
+func (l *eventLog) drop() {
+	l.bytes -= weight(l.ring[l.start].Message)
+	l.ring[l.start] = Event{}
+	l.start = (l.start + 1) % len(l.ring)
+	l.n--
+}
+
+func (l *eventLog) grow() {
+	bigger := make([]Event, max(16, min(2*len(l.ring), maxEvents)))
+	for i := range l.n {
+		bigger[i] = l.ring[(l.start+i)%len(l.ring)]
+	}
+	l.ring, l.start = bigger, 0
+}
+
+// after returns the events that follow number seq, each once; it is false when they are not all there any more, or
+// when seq has not been reached.
+func (l *eventLog) after(seq uint64) ([]Event, bool) {
+	first := l.last - uint64(l.n) + 1
+	if seq > l.last || seq+1 < first {
+		return nil, false
+	}
+	var events []Event
+	for i := int(seq + 1 - first); i < l.n; i++ {
+		events = append(events, l.ring[(l.start+i)%len(l.ring)])
+	}
+	return events, true
+}
+
+// weight is about what an event holds in memory beside its place in the ring, in bytes.
+func weight(m protocol.Message) int {
+	const base = 32
+	switch m := m.(type) {
+	case protocol.TranscriptPartial:
+		return base + len(m.Text)
+	case protocol.TranscriptFinal:
+		return base + len(m.Text)
+	case protocol.ResponseTextDelta:
+		return base + len(m.Text)
+	case protocol.Error:
+		return base + len(m.Message)
+	}
+	return base
+}

@@ -1,0 +1,269 @@
+package session
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"time"
+
+	"vela/protocol"
+	"vela/session/speech"
+)
+
+// Transcriber turns the speech of one utterance into text. It serves many sessions at a time: Transcribe may be called
+// from several goroutines.
+type Transcriber interface {
+	// Transcribe reads mono samples at [speech.Rate], in pieces of any length, until audio ends, and yields partial
+	// transcripts and then exactly one final one, or an error in its place. It stops promptly once ctx is done, audio
+	// ends early then, or when its reader leaves the loop. It yields from the goroutine that ranges over it, keeps no
+	// piece of audio, and leaves no goroutine behind.
+	Transcribe(ctx context.Context, audio iter.Seq[[]int16]) iter.Seq2[speech.Transcript, error]
+}
+
+// utterance is the user's half of an agent-backed turn, while it is heard and recognised. The audio that the
+// recogniser has not taken yet waits in pending, bounded by how much audio a turn may have; the session's goroutine
+// offers it piece by piece (take in mailbox.go), so neither waits for the other.
+type utterance struct {
+	began     time.Time
+	ended     time.Time     // when it was committed
+	length    time.Duration // of the audio accepted so far
+	pending   [][]int16
+	frames    chan []int16 // to the recogniser; closed after the commit, when nothing is pending
+	heard     chan heard   // from it; closed when it has ended
+	stop      context.CancelCauseFunc
+	committed bool
+	partial   string
+	failed    bool // nobody listens; the client knows
+	full      bool // the client knows that there is too much audio
+	fast      bool // the client knows that it sends too fast
+}
+
+// heard is one thing that the recogniser says; both empty at its end.
+type heard struct {
+	transcript speech.Transcript
+	err        error
+	ended      bool
+}
+
+// texts is nil while nothing is recognised.
+func (u *utterance) texts() <-chan heard {
+	if u == nil || u.failed {
+		return nil
+	}
+	return u.heard
+}
+
+// offer is where the next piece goes, nil while there is none.
+func (u *utterance) offer() chan<- []int16 {
+	if u == nil || u.failed || len(u.pending) == 0 {
+		return nil
+	}
+	return u.frames
+}
+
+// head is the next piece for the recogniser.
+func (u *utterance) head() []int16 {
+	if u == nil || len(u.pending) == 0 {
+		return nil
+	}
+	return u.pending[0]
+}
+
+// sent follows a piece that the recogniser took.
+func (u *utterance) sent() {
+	u.pending[0] = nil
+	u.pending = u.pending[1:]
+	if u.committed && len(u.pending) == 0 {
+		close(u.frames)
+	}
+}
+
+// commit says that no more audio comes.
+func (u *utterance) commit(now time.Time) {
+	u.committed, u.ended = true, now
+	if len(u.pending) == 0 && !u.failed {
+		close(u.frames)
+	}
+}
+
+// listen takes a piece of speech; the first of a turn wakes the recogniser.
+func (s *Session) listen(ctx context.Context, p Peer, chunk string) {
+	samples, err := decodeChunk(chunk)
+	if err != nil {
+		s.tell(p, s.wireError(err, protocol.CodeInvalidMessage))
+		return
+	}
+	if s.hearing == nil {
+		s.startHearing(ctx)
+	}
+	if refused := s.hearing.refuse(samples, s.now, s.cfg.MaxAudio); refused != nil {
+		if !refused.known {
+			s.tell(p, s.wireError(refused.err, protocol.CodeInvalidMessage))
+		}
+		return
+	}
+	if len(samples) > 0 && !s.hearing.failed {
+		s.hearing.pending = append(s.hearing.pending, samples)
+	}
+}
+
+// refused is audio that is too much; known when the client has been told already.
+type refused struct {
+	err   error
+	known bool
+}
+
+// burst is how much audio may come at any speed; after it the average is held to twice real time.
+const burst = time.Minute
+
+// refuse says why the samples are too much, nil if they are not, and counts them.
+func (u *utterance) refuse(samples []int16, now time.Time, longest time.Duration) *refused {
+	length := u.length + speech.Duration(len(samples), speech.Rate)
+	switch {
+	case length > longest:
+		known := u.full
+		u.full = true
+		return &refused{errAudioTooLong, known}
+	case length > burst+2*now.Sub(u.began):
+		known := u.fast
+		u.fast = true
+		return &refused{errAudioTooFast, known}
+	}
+	u.length, u.fast = length, false
+	return nil
+}
+
+func decodeChunk(chunk string) ([]int16, error) {
+	pcm, err := base64.StdEncoding.DecodeString(chunk)
+	if err != nil || len(pcm)%2 != 0 {
+		return nil, errChunk
+	}
+	return speech.Samples(pcm), nil
+}
+
+func (s *Session) startHearing(ctx context.Context) {
+	ctx, stop := context.WithCancelCause(ctx)
+	u := &utterance{began: s.now, frames: make(chan []int16), heard: make(chan heard, 4), stop: stop}
+	s.hearing = u
+	s.enter(evAppend)
+	if s.cfg.Transcriber == nil {
+		s.goDeaf(errNoTranscriber)
+		return
+	}
+	s.children.Go(func() {
+		defer stop(nil)
+		u.run(ctx, s.cfg.Transcriber)
+	})
+}
+
+// run hands over what the recogniser makes of the audio until it ends or ctx does.
+func (u *utterance) run(ctx context.Context, t Transcriber) {
+	defer close(u.heard)
+	defer func() {
+		if p := recover(); p != nil {
+			u.hand(ctx, heard{err: fmt.Errorf("session: transcriber panicked: %v\n%s", p, debug.Stack())})
+		}
+	}()
+	for transcript, err := range t.Transcribe(ctx, u.audio(ctx)) {
+		if !u.hand(ctx, heard{transcript: transcript, err: err}) || err != nil {
+			return
+		}
+	}
+}
+
+func (u *utterance) hand(ctx context.Context, h heard) bool {
+	select {
+	case u.heard <- h:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// audio is the utterance as the recogniser reads it.
+func (u *utterance) audio(ctx context.Context) iter.Seq[[]int16] {
+	return func(yield func([]int16) bool) {
+		for {
+			select {
+			case samples, ok := <-u.frames:
+				if !ok || !yield(samples) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// goDeaf tells the client, once, that nobody recognises this utterance. Before the commit the session stays in
+// listening, so that the audio that still comes does not start one failing turn after the other.
+func (s *Session) goDeaf(err error) {
+	u := s.hearing
+	u.failed, u.pending = true, nil
+	u.stop(err)
+	s.emit(s.wireError(err, protocol.CodeSpeechFailed))
+	if u.committed {
+		s.endHearing(evNothing)
+	}
+}
+
+// endHearing lets go of the utterance and moves on.
+func (s *Session) endHearing(event string) {
+	s.hearing.stop(nil)
+	s.hearing = nil
+	s.enter(event)
+}
+
+// commitSpeech ends the utterance; what was said follows when the recogniser has it.
+func (s *Session) commitSpeech() {
+	switch {
+	case s.hearing == nil:
+		s.emit(protocol.TranscriptFinal{})
+		s.enter(evNothing)
+	case s.hearing.failed:
+		s.endHearing(evNothing)
+	default:
+		s.hearing.commit(s.now)
+		s.timer.Reset(s.nextTick())
+	}
+}
+
+// hear takes what the recogniser says.
+func (s *Session) hear(ctx context.Context, h heard) {
+	u := s.hearing
+	switch {
+	case h.err != nil:
+		s.goDeaf(h.err)
+	case h.transcript.Final:
+		s.hearFinal(ctx, h.transcript.Text)
+	case h == heard{}:
+		s.goDeaf(errNoFinal)
+	case h.transcript.Text != u.partial:
+		u.partial = h.transcript.Text
+		s.emit(protocol.TranscriptPartial{Text: u.partial})
+	}
+}
+
+// hearFinal asks the agent what the user asked.
+func (s *Session) hearFinal(ctx context.Context, text string) {
+	if !s.hearing.committed {
+		// A recogniser that stops listening by itself leaves the rest of what is being said unheard.
+		s.goDeaf(errNoFinal)
+		return
+	}
+	s.emit(protocol.TranscriptFinal{Text: text})
+	switch {
+	case text == "":
+		s.endHearing(evNothing)
+	case s.cfg.Agent == nil:
+		s.endHearing(evThink)
+		s.emit(s.wireError(errNoAgent, protocol.CodeAgentUnavailable))
+		s.enter(evFinish)
+	default:
+		s.endHearing(evThink)
+		s.ask(ctx, s.cfg.Agent, text, false)
+	}
+}

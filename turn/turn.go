@@ -1,0 +1,71 @@
+// Package turn is the vocabulary of one exchange: a [Request] that a person made goes to an [Engine], which answers
+// with a stream of signals. Every kind of agent is an Engine in a package below this one; package enginetest is the
+// suite that each of them passes.
+//
+// The package does no IO and starts no goroutine.
+package turn
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"vela/protocol/signal"
+)
+
+// Engine answers requests. One Engine serves many sessions at a time, so Run may be called from several goroutines.
+type Engine interface {
+	// Run answers one request. What it yields, in order: any number of [signal.TextDelta], [signal.Thinking],
+	// [signal.ToolCall], [signal.ToolResult], [signal.TokenUsage] and [signal.AgentStateChange], then exactly one
+	// [signal.Completion]. An error takes the completion's place and is the last thing yielded.
+	//
+	// The stream ends promptly once ctx is done or its reader leaves the loop; neither needs an error. Run yields from
+	// the goroutine that ranges over it, and no goroutine of its own outlives the loop.
+	//
+	// An error that has a method Code() protocol.Code is told to the client under that code and in its own words, so
+	// these name no path, key or host; any other is told as agent_failed, and logged.
+	Run(ctx context.Context, req Request) iter.Seq2[signal.Payload, error]
+}
+
+// Request is what a person asks for, in one turn.
+type Request struct {
+	SessionID string
+	TurnID    string
+	Text      string    // what was said or typed; never empty in an agent-backed turn
+	History   []Message // the conversation before this turn, oldest first; not to be changed
+
+	// Ask puts a question to the person and waits for the answer. The engine calls it from the goroutine of Run, or
+	// from one that Run waits for. It returns the context's error when the turn ends first. It is nil where nobody can
+	// be asked: that is a no.
+	Ask func(context.Context, Question) (Answer, error)
+}
+
+// Role says whose words a [Message] holds.
+type Role string
+
+// The two sides of a conversation.
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+)
+
+// Message is one part of a conversation as the agent knows it.
+type Message struct {
+	Role Role
+	Text string
+	At   time.Time
+}
+
+// Question is what an engine wants to know before it goes on, such as whether a tool may run.
+type Question struct {
+	CallID  string // the tool call in question
+	Name    string // the tool
+	Summary string // one line for a person
+	Risky   bool   // it may destroy something
+}
+
+// Answer is what the person said. The zero value is a no.
+type Answer struct {
+	Allow    bool
+	Remember bool // for the rest of the session
+}
