@@ -1,0 +1,7 @@
+//go:build !(cgo && pocketsphinx)
+
+package pocketsphinx
+
+const built = false
+
+func loadDecoder(model) (decoder, error) { return nil, ErrNotBuilt }
