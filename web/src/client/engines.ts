@@ -1,0 +1,60 @@
+export type Turns = 'deterministic' | 'agent';
+
+/** A part of the gateway that may or may not be there: an agent, a recogniser. */
+export interface Engine {
+  name: string;
+  label: string;
+  available: boolean;
+  /** Why it is not available. */
+  why: string;
+  /** How to get a better one. */
+  better: string;
+}
+
+/** What the gateway has, and which turns it runs unless asked otherwise. */
+export interface Engines {
+  turns: Turns;
+  agent: Engine | null;
+  transcriber: Engine | null;
+}
+
+function engine(value: unknown): Engine | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const v = value as Record<string, unknown>;
+  if (typeof v.name !== 'string' || v.name === '') return null;
+  const words = (word: unknown): string => (typeof word === 'string' ? word : '');
+  return {
+    name: v.name,
+    label: words(v.label) || v.name,
+    available: v.available === true,
+    why: words(v.why),
+    better: words(v.better),
+  };
+}
+
+/** Reads what /api/engines answered; null when it is not that. */
+export function readEngines(value: unknown): Engines | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const v = value as Record<string, unknown>;
+  const turns = readTurns(v.turns);
+  return turns ? { turns, agent: engine(v.agent), transcriber: engine(v.transcriber) } : null;
+}
+
+export function readTurns(value: unknown): Turns | null {
+  return value === 'agent' || value === 'deterministic' ? value : null;
+}
+
+/** Asks the gateway; null when it does not answer in time, or not so that it can be read. */
+export async function fetchEngines(get: typeof fetch = fetch, withinMs = 3000): Promise<Engines | null> {
+  try {
+    const answer = await get('/api/engines', { signal: AbortSignal.timeout(withinMs), cache: 'no-store' });
+    return answer.ok ? readEngines(await answer.json()) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The address of the gateway's socket, on the page's own origin. */
+export function socketAddress(page: { protocol: string; host: string }, turns: Turns): string {
+  return `${page.protocol === 'https:' ? 'wss:' : 'ws:'}//${page.host}/ws?turns=${turns}`;
+}
