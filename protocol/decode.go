@@ -18,11 +18,14 @@ func (e *DecodeError) Error() string { return e.detail }
 // Code is the code of the error event that answers the frame.
 func (e *DecodeError) Code() Code { return e.code }
 
-func invalid(format string, args ...any) error {
+func invalid(format string, args ...any) *DecodeError {
 	return &DecodeError{CodeInvalidMessage, fmt.Sprintf(format, args...)}
 }
 
-var errNotJSON = &DecodeError{CodeInvalidJSON, "The message is not JSON. Send one JSON object per text message."}
+var (
+	errNotJSON = &DecodeError{CodeInvalidJSON, "The message is not JSON. Send one JSON object per text message."}
+	errTooDeep = invalid("The message nests deeper than %d levels. Send a flatter one.", maxDepth)
+)
 
 // Decode reads one text message sent by the given side. Fields that the contract does not name are ignored; of a
 // repeated field the last one counts. The frame is not kept. Its error is always a [*DecodeError].

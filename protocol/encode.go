@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -40,12 +41,19 @@ func appendField(dst []byte, open, value string) []byte {
 	return append(dst, '}')
 }
 
-// appendString quotes as encoding/json does without HTML escaping. Plain ASCII, which nearly everything is, is copied.
+// appendString quotes as encoding/json does without HTML escaping. What needs no escape, which is nearly everything, is
+// copied.
 func appendString(dst []byte, s string) []byte {
+	wide := false
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+		c := s[i]
+		if c < ' ' || c == '"' || c == '\\' {
 			return appendJSON(dst, s)
 		}
+		wide = wide || c >= utf8.RuneSelf
+	}
+	if wide && (!utf8.ValidString(s) || strings.Contains(s, "\u2028") || strings.Contains(s, "\u2029")) {
+		return appendJSON(dst, s)
 	}
 	dst = append(dst, '"')
 	dst = append(dst, s...)

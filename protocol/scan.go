@@ -1,6 +1,10 @@
 package protocol
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+)
 
 // maxDepth bounds how deep a message may nest, so that no message can exhaust the stack. No event needs more than a
 // handful; encoding/json allows 10,000.
@@ -19,12 +23,12 @@ func scanEnvelope(frame []byte) (envelope, error) {
 	if s.peek() != '{' {
 		return envelope{}, s.notAnObject()
 	}
-	for m := s.enter(); m != nil; m = s.next(m) {
+	for found := s.enter(); found; found = s.next() {
 		switch {
-		case m.is("type"):
-			typ = m.value
-		case m.is("payload"):
-			payload = m.value
+		case s.at("type"):
+			typ = s.member
+		case s.at("payload"):
+			payload = s.member
 		}
 	}
 	if s.bad || !s.end() {
@@ -42,14 +46,14 @@ func scanEnvelope(frame []byte) (envelope, error) {
 
 // memberOf finds a member of an object that scanEnvelope has checked already; the last of several, nil if there is none.
 func memberOf(object []byte, name string) []byte {
-	var found []byte
+	var last []byte
 	s := scanner{buf: object}
-	for m := s.enter(); m != nil; m = s.next(m) {
-		if m.is(name) {
-			found = m.value
+	for found := s.enter(); found; found = s.next() {
+		if s.at(name) {
+			last = s.member
 		}
 	}
-	return found
+	return last
 }
 
 // scanner walks over JSON text once, without building anything. bad is set at the first fault and stays.
@@ -58,73 +62,76 @@ type scanner struct {
 	pos  int
 	bad  bool
 	deep bool // the fault is only the depth
-	m    pair // what enter and next return
+
+	// The member that enter, next or pair has read last, as it stands in the text.
+	key    []byte // without its quotes
+	member []byte
 }
 
-// pair is one member of an object, as it stands in the text.
-type pair struct {
-	key   []byte // with its quotes
-	value []byte
-}
-
-func (m *pair) is(name string) bool {
-	inner := m.key[1 : len(m.key)-1]
-	if len(inner) == len(name) {
-		return string(inner) == name
+// at says whether the member has this name, which must be letters only: they stand for themselves or as \u00xx, and
+// no other escape means a letter. Nothing is allocated, however many keys a message has.
+func (s *scanner) at(name string) bool {
+	key := s.key
+	for i := range len(name) {
+		var c byte
+		switch {
+		case len(key) == 0:
+			return false
+		case bytes.HasPrefix(key, []byte(`\u00`)): // two hex digits follow: the key has been checked
+			c, key = unhex(key[4])<<4|unhex(key[5]), key[6:]
+		default:
+			c, key = key[0], key[1:]
+		}
+		if c != name[i] {
+			return false
+		}
 	}
-	if bytes.IndexByte(inner, '\\') < 0 {
-		return false
-	}
-	key, err := unquoted(m.key)
-	return err == nil && string(key) == name
+	return len(key) == 0
 }
 
-// enter steps into the object at the scanner and onto its first member; nil if it has none, or is bad.
-func (s *scanner) enter() *pair {
+// enter steps into the object at the scanner and onto its first member; false if it has none, or is bad.
+func (s *scanner) enter() bool {
 	s.pos++ // the brace
 	if s.peek() == '}' {
 		s.pos++
-		return nil
+		return false
 	}
 	return s.pair(1)
 }
 
-// next steps to the member after m; nil at the object's end, or at a fault.
-func (s *scanner) next(*pair) *pair {
+// next steps to the next member; false at the object's end, or at a fault.
+func (s *scanner) next() bool {
 	switch s.peek() {
 	case ',':
 		s.pos++
 		return s.pair(1)
 	case '}':
 		s.pos++
-		return nil
+		return false
 	}
 	s.bad = true
-	return nil
+	return false
 }
 
 // pair reads "key" : value.
-func (s *scanner) pair(depth int) *pair {
+func (s *scanner) pair(depth int) bool {
 	if s.peek() != '"' {
 		s.bad = true
-		return nil
+		return false
 	}
 	start := s.pos
 	s.string()
-	key := s.buf[start:s.pos]
+	end := s.pos
 	if s.bad || s.peek() != ':' {
 		s.bad = true
-		return nil
+		return false
 	}
 	s.pos++
 	s.peek()
-	start = s.pos
+	from := s.pos
 	s.value(depth)
-	if s.bad {
-		return nil
-	}
-	s.m = pair{key, s.buf[start:s.pos]} // only now: value has had pairs of its own
-	return &s.m
+	s.key, s.member = s.buf[start+1:end-1], s.buf[from:s.pos] // only now: the value may have had members of its own
+	return !s.bad
 }
 
 // peek skips white space and returns the next byte without taking it; 0 at the end.
@@ -205,25 +212,46 @@ func (s *scanner) literal(word string) {
 // string reads a string, its opening quote at the scanner. Bytes beyond ASCII pass: whether a message is UTF-8 is the
 // WebSocket's matter, before this.
 func (s *scanner) string() {
-	rest := s.buf[s.pos+1:]
-	for i := 0; i < len(rest); i++ {
-		switch c := rest[i]; {
-		case c == '"':
-			s.pos += i + 2
+	s.pos++
+	for {
+		s.pos += plain(s.buf[s.pos:])
+		if s.skip('"') {
 			return
-		case c < ' ':
+		}
+		n := 0
+		if s.skip('\\') {
+			n = escape(s.buf[s.pos:])
+		}
+		if n == 0 { // no escape, a control character, or the end of the text
 			s.bad = true
 			return
-		case c == '\\':
-			n := escape(rest[i+1:])
-			if n == 0 {
-				s.bad = true
-				return
-			}
-			i += n
+		}
+		s.pos += n
+	}
+}
+
+// plain returns how many bytes there are before a quote, a backslash or a control character. It looks at eight at a
+// time, as most of what arrives is one long string. Subtracting n from every byte of a word borrows, which shows in the
+// high bit, where the byte is less than n. Flipping bit 1 puts the quote right above the control characters, so that
+// less than 0x21 finds both; flipping the backslash's bits makes it 0, less than 1. A borrow spoils only the bytes
+// above, and the lowest is the one that counts.
+func plain(b []byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		quote, backslash := w^ones*('"'^' '), w^ones*'\\'
+		stop := ((quote-ones*(' '+1))&^quote | (backslash-ones)&^backslash) & highs
+		if stop != 0 {
+			return i + bits.TrailingZeros64(stop)/8
 		}
 	}
-	s.bad = true
+	for ; i < len(b); i++ {
+		if c := b[i]; c == '"' || c == '\\' || c < ' ' {
+			break
+		}
+	}
+	return i
 }
 
 // escape returns how long the escape after a backslash is, 0 if it is none.
@@ -244,6 +272,14 @@ func escape(b []byte) int {
 
 func hex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// unhex is the value of a hex digit.
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c&7 + 9 // in ASCII the letters' low bits count from 1
 }
 
 // number reads -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
@@ -294,7 +330,7 @@ func (s *scanner) notAnObject() error {
 
 func (s *scanner) failure() error {
 	if s.deep {
-		return invalid("The message nests deeper than %d levels. Send a flatter one.", maxDepth)
+		return errTooDeep
 	}
 	return errNotJSON
 }
