@@ -1,0 +1,109 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"nhooyr.io/websocket"
+
+	"vela/protocol"
+)
+
+// maxMessage bounds what a gateway may send in one message, in bytes.
+const maxMessage = 4 << 20
+
+// socket is the WebSocket. This file is the only one of the package that knows the library.
+type socket struct {
+	conn *websocket.Conn
+}
+
+// dialSocket upgrades. Every connection has a transport of its own, so that nothing is left of one that failed.
+func dialSocket(ctx context.Context, a Address, o Options) (*socket, error) {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: o.DialContext, DisableKeepAlives: true}
+	conn, resp, err := websocket.Dial(ctx, a.Socket(o.Turns), &websocket.DialOptions{
+		HTTPClient:   &http.Client{Transport: transport},
+		HTTPHeader:   o.Header,
+		Subprotocols: o.Subprotocols,
+	})
+	if err != nil {
+		return nil, dialError(ctx, a, resp, err)
+	}
+	conn.SetReadLimit(maxMessage)
+	return &socket{conn}, nil
+}
+
+func dialError(ctx context.Context, a Address, resp *http.Response, err error) error {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	e := &DialError{Address: a.Host(), Err: err}
+	if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
+		e.Status, e.Detail = resp.StatusCode, detail(resp.Body)
+	}
+	return e
+}
+
+// maxDetail is how much of an answer is worth showing: a refusal is a sentence, a page is not.
+const maxDetail = 200
+
+// detail is what an answer says, if it is one line of text.
+func detail(body io.Reader) string {
+	if body == nil {
+		return ""
+	}
+	b, _ := io.ReadAll(io.LimitReader(body, maxDetail+1))
+	text := strings.TrimSpace(string(b))
+	if len(b) > maxDetail || strings.ContainsAny(text, "\n<") {
+		return ""
+	}
+	return text
+}
+
+func (s *socket) subprotocol() string { return s.conn.Subprotocol() }
+
+func (s *socket) write(ctx context.Context, data []byte, binary bool) error {
+	kind := websocket.MessageText
+	if binary {
+		kind = websocket.MessageBinary
+	}
+	if err := s.conn.Write(ctx, kind, data); err != nil {
+		return s.ended(ctx, "send", err)
+	}
+	return nil
+}
+
+func (s *socket) read(ctx context.Context) (data []byte, binary bool, err error) {
+	kind, data, err := s.conn.Read(ctx)
+	if err != nil {
+		return nil, false, s.ended(ctx, "receive", err)
+	}
+	return data, kind == websocket.MessageBinary, nil
+}
+
+// ended makes the library's error into the package's. The library closes the connection at every error.
+func (s *socket) ended(ctx context.Context, act string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("client: %s: %w", act, context.Cause(ctx))
+	}
+	var closed websocket.CloseError
+	if errors.As(err, &closed) {
+		return &CloseError{Code: protocol.CloseCode(closed.Code), Reason: closed.Reason}
+	}
+	return &CloseError{Code: CloseAbnormal, Err: err}
+}
+
+// close is not an error when the other side has closed first.
+func (s *socket) close() error {
+	err := s.conn.Close(websocket.StatusNormalClosure, "")
+	if err == nil || errors.Is(err, net.ErrClosed) || websocket.CloseStatus(err) != -1 {
+		return nil
+	}
+	return fmt.Errorf("client: close: %w", err)
+}
+
+func (s *socket) drop() { _ = s.conn.CloseNow() } // it can only have been closed already

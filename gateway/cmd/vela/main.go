@@ -1,0 +1,37 @@
+// Command vela is the voice-session gateway: it serves the page and the protocol, and brings the tools to try both.
+// Each command is a file here, and a thin caller of the packages below gateway.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+)
+
+// cli is every command, flag and environment variable; the README's table is made from it.
+type cli struct {
+	Serve   serveCmd   `cmd:"" help:"Run the gateway and its page."`
+	Engines enginesCmd `cmd:"" help:"Show every speech engine and agent: whether it is there, and why not."`
+}
+
+const description = `A voice-session gateway: hold a button, talk to an agent.
+
+New here? Start the gateway and open the address that it prints:
+
+  vela serve --turns agent
+
+Every flag of serve has an environment variable, shown behind it as $VELA_…`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// exit is what a command returns when it has said all there is to say: only its code is left.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }

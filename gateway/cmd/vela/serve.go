@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"vela/gateway"
+	"vela/session"
+)
+
+type serveCmd struct {
+	Addr           string        `help:"Address to listen on. Only loopback addresses are taken." default:"127.0.0.1:8080" env:"VELA_ADDR"`
+	Turns          string        `help:"What a client gets that does not ask: ${enum}." enum:"deterministic,agent" default:"deterministic" env:"VELA_TURNS"`
+	Pace           time.Duration `help:"Pause between the events of a deterministic answer; 0s answers at once." default:"120ms" env:"VELA_PACE"`
+	Origin         []string      `help:"Origin of another page that may connect, such as https://example.org. May be repeated." placeholder:"ORIGIN" env:"VELA_ORIGIN"`
+	MaxSessions    int           `help:"How many sessions may run at once." default:"1000" env:"VELA_MAX_SESSIONS"`
+	Idle           time.Duration `help:"How long a session may last without a word." default:"10m" env:"VELA_IDLE"`
+	SpeechModel    string        `help:"Folder of PocketSphinx's model; where the system keeps it, unless given." placeholder:"DIR" env:"VELA_SPEECH_MODEL"`
+	SpeechDecoders int           `help:"How many may speak at once, at about 100 MB each; 0 is one a CPU, at least 2." default:"0" env:"VELA_SPEECH_DECODERS"`
+	LogLevel       string        `help:"How much to log: ${enum}." enum:"debug,info,warn,error" default:"info" env:"VELA_LOG_LEVEL"`
+	LogFormat      string        `help:"How to log: ${enum}." enum:"text,json" default:"text" env:"VELA_LOG_FORMAT"`
+}
+
+// Validate is called by kong after parsing.
+func (c *serveCmd) Validate() error {
+	switch {
+	case c.Pace < 0:
+		return fmt.Errorf("--pace must not be negative")
+	case c.MaxSessions < 1:
+		return fmt.Errorf("--max-sessions must be at least 1")
+	case c.Idle < time.Second:
+		return fmt.Errorf("--idle must be at least 1s")
+	case c.SpeechDecoders < 0:
+		return fmt.Errorf("--speech-decoders must not be negative")
+	}
+	return nil
+}
+
+// Run serves until the process is told to stop.
+func (c *serveCmd) Run(ctx context.Context, io streams) error {
+	g, err := gateway.New(c.config(io))
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, lastResort)
+	defer stop()
+	return g.Run(ctx, func(addr net.Addr) {
+		fmt.Fprintf(io.out, "Vela is at http://%s\n", addr)
+	})
+}
+
+// lastResort keeps the promise that the process ends within 5 s of being told to, whatever hangs.
+func lastResort() {
+	time.AfterFunc(4800*time.Millisecond, func() { os.Exit(1) })
+}
+
+func (c *serveCmd) config(io streams) gateway.Config {
+	return gateway.Config{
+		Addr:        c.Addr,
+		Turns:       session.Turns(c.Turns),
+		Pace:        c.Pace,
+		Origins:     c.Origin,
+		MaxSessions: c.MaxSessions,
+		Idle:        c.Idle,
+		Speech:      gateway.Speech{Model: c.SpeechModel, Decoders: c.SpeechDecoders},
+		Log:         c.logger(io),
+	}
+}
+
+func (c *serveCmd) logger(io streams) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // kong has checked it
+	opts := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(io.err, opts))
+	}
+	return slog.New(slog.NewTextHandler(io.err, opts))
+}

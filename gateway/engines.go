@@ -1,0 +1,166 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"time"
+
+	"vela/protocol"
+	"vela/session"
+	"vela/session/pocketsphinx"
+	"vela/session/speech"
+	"vela/turn/echo"
+)
+
+// Speech says how speech is recognised. Its zero value works where PocketSphinx is in the build and its model is
+// installed.
+type Speech struct {
+	Model    string // folder of PocketSphinx's model; empty: where the system keeps it
+	Decoders int    // how many utterances at once; 0: one a CPU, at least 2. Each takes about 100 MB once used
+}
+
+// Report says which engines there are, and why not. It is what /api/engines answers and vela engines prints.
+type Report struct {
+	Turns       session.Turns `json:"turns"` // what a client gets that does not ask
+	Agent       Engine        `json:"agent"`
+	Transcriber Engine        `json:"transcriber"`
+}
+
+// Engine is one agent or speech engine. Nothing in it names a path or a key of the host.
+type Engine struct {
+	Name      string `json:"name"`
+	Label     string `json:"label"`
+	Available bool   `json:"available"`
+	Why       string `json:"why,omitempty"`    // it is not available, and what to do
+	Better    string `json:"better,omitempty"` // how to get a better one
+}
+
+// Report says which engines this gateway has.
+func (g *Gateway) Report() Report {
+	return Report{
+		Turns:       g.cfg.Turns,
+		Agent:       Engine{Name: echo.AgentID, Label: echo.Label, Available: true},
+		Transcriber: g.engines.describe(),
+	}
+}
+
+// engines holds what is loaded once and shared by all sessions.
+type engines struct {
+	cfg     pocketsphinx.Config
+	missing error                    // why speech cannot be recognised, nil if it can
+	loaded  chan struct{}            // closed when load is over
+	sphinx  *pocketsphinx.Recognizer // nil if loading failed; not to be read before loaded is closed
+	failed  error
+	log     *slog.Logger
+}
+
+func newEngines(cfg Speech, log *slog.Logger) *engines {
+	sphinx := pocketsphinx.Config{Model: cfg.Model, Decoders: cfg.Decoders, Log: log.With("component", "pocketsphinx")}
+	return &engines{
+		cfg:     sphinx,
+		missing: pocketsphinx.Available(sphinx),
+		loaded:  make(chan struct{}),
+		log:     log.With("component", "engines"),
+	}
+}
+
+// load loads the recogniser, so that the first turn does not wait for it. It takes about a third of a second.
+func (e *engines) load() {
+	defer close(e.loaded)
+	if e.missing != nil {
+		e.log.Warn("no speech recognition", "reason", why(e.missing))
+		return
+	}
+	start := time.Now()
+	e.sphinx, e.failed = pocketsphinx.New(e.cfg)
+	if e.failed != nil {
+		e.log.Error("the recogniser did not load", "error", e.failed)
+		return
+	}
+	e.log.Info("recogniser loaded", "engine", pocketsphinx.Label, "ms", time.Since(start).Milliseconds())
+}
+
+// close frees what load loaded. It is called after load has ended and no session runs.
+func (e *engines) close() {
+	if e.sphinx != nil {
+		_ = e.sphinx.Close()
+	}
+}
+
+var errLoading = errors.New("the recogniser is being loaded")
+
+// ready is nil once turns can be served. A gateway without a recogniser is ready too: deterministic turns need none.
+func (e *engines) ready() error {
+	select {
+	case <-e.loaded:
+		return nil
+	default:
+		return errLoading
+	}
+}
+
+func (e *engines) describe() Engine {
+	d := Engine{
+		Name:      "pocketsphinx",
+		Label:     pocketsphinx.Label,
+		Available: e.missing == nil,
+		Better:    "It is made for commands and clear speech, not for dictation. This version of Vela has no other recogniser yet.",
+	}
+	if e.missing != nil {
+		d.Why = why(e.missing)
+	}
+	return d
+}
+
+// why says what to do, without the paths that the error may name.
+func why(err error) string {
+	switch {
+	case errors.Is(err, pocketsphinx.ErrNotBuilt):
+		return "This build has no local speech recognition. Run make run, which installs and builds it."
+	case errors.Is(err, pocketsphinx.ErrNoModel):
+		return "The speech model is missing. Install the package pocketsphinx-en-us, or name its folder with --speech-model."
+	}
+	return "The recogniser cannot be used here. Run vela engines to see why."
+}
+
+// transcriber is nil where speech cannot be recognised.
+func (e *engines) transcriber() session.Transcriber {
+	if e.missing != nil {
+		return nil
+	}
+	return whenLoaded{e}
+}
+
+// whenLoaded waits for the recogniser that is being loaded, and gives its errors their codes.
+type whenLoaded struct{ *engines }
+
+// unavailable tells a client that nobody can listen now.
+type unavailable struct{ words string }
+
+func (u unavailable) Error() string       { return u.words }
+func (u unavailable) Code() protocol.Code { return protocol.CodeSpeechUnavailable }
+
+// Transcribe implements [session.Transcriber].
+func (w whenLoaded) Transcribe(ctx context.Context, audio iter.Seq[[]int16]) iter.Seq2[speech.Transcript, error] {
+	return func(yield func(speech.Transcript, error) bool) {
+		select {
+		case <-w.loaded:
+		case <-ctx.Done():
+			return
+		}
+		if w.failed != nil {
+			yield(speech.Transcript{}, unavailable{"The speech recogniser did not load. Its log says why."})
+			return
+		}
+		for t, err := range w.sphinx.Transcribe(ctx, audio) {
+			if errors.Is(err, pocketsphinx.ErrBusy) {
+				err = unavailable{"Everybody who may speak at once is speaking. Try again in a moment."}
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+// Package gateway puts the parts together: it is the only place that knows which engines, recognisers and servers
+// there are. Start at [Config], [New] and [Gateway.Run]; the program in cmd/vela does nothing but fill the one and
+// call the others, and so may a test or another program.
+//
+// The packages below: server is HTTP and the socket, client the protocol's client in Go, script the scripted turns.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"vela/gateway/server"
+	"vela/session"
+	"vela/turn/deterministic"
+	"vela/turn/echo"
+	"vela/web"
+)
+
+// DefaultAddr is where a gateway listens unless told otherwise.
+const DefaultAddr = "127.0.0.1:8080"
+
+// Config is what a gateway is made of. The zero value works.
+type Config struct {
+	Addr        string        // host:port; loopback only; default [DefaultAddr]
+	Turns       session.Turns // for clients that do not ask; default deterministic
+	Pace        time.Duration // between the events of a deterministic answer; 0 answers at once
+	Origins     []string      // of other pages that may connect, such as "https://example.org"
+	MaxSessions int           // default 1,000
+	Idle        time.Duration // after which a session without a word ends; default 10 minutes
+	Speech      Speech
+	Log         *slog.Logger // nil discards
+}
+
+// Gateway is a gateway. Make it with [New].
+type Gateway struct {
+	cfg      Config
+	log      *slog.Logger
+	server   *server.Server
+	engines  *engines
+	sessions *session.Metrics
+}
+
+// New checks the configuration and puts a gateway together. Nothing runs and nothing listens before [Gateway.Run].
+func New(cfg Config) (*Gateway, error) {
+	if cfg.Addr == "" {
+		cfg.Addr = DefaultAddr
+	}
+	if cfg.Turns == "" {
+		cfg.Turns = session.Deterministic
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := loopbackOnly(cfg.Addr); err != nil {
+		return nil, err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	g := &Gateway{
+		cfg:      cfg,
+		log:      cfg.Log.With("component", "gateway"),
+		engines:  newEngines(cfg.Speech, cfg.Log),
+		sessions: session.NewMetrics(registry),
+	}
+	var err error
+	g.server, err = server.New(server.Config{
+		NewSession:  g.newSession,
+		Page:        page(),
+		Engines:     func() any { return g.Report() },
+		Ready:       g.engines.ready,
+		Origins:     cfg.Origins,
+		MaxSessions: cfg.MaxSessions,
+		Log:         cfg.Log.With("component", "server"),
+		Metrics:     registry,
+	})
+	return g, err
+}
+
+func page() fs.FS {
+	if !web.Built() {
+		return nil
+	}
+	return web.FS()
+}
+
+// loopbackOnly refuses an address that others on the network could reach: there is no authentication yet.
+func loopbackOnly(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("gateway: %q is no address to listen on: write host:port, such as %s", addr, DefaultAddr)
+	}
+	ip, err := netip.ParseAddr(host)
+	if host == "localhost" || err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("gateway: refusing to listen on %s: everybody who reaches it could talk to your agents, "+
+		"and this gateway cannot ask who they are yet; listen on 127.0.0.1, and let a proxy or an SSH tunnel do the rest", addr)
+}
+
+// Run listens and serves until ctx is done, then ends every session and returns: within 4 s, if clients do not answer.
+// ready is called with the address as soon as connections are taken; it may be nil.
+func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
+	l, err := net.Listen("tcp", g.cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("gateway: listen on %s: %w; another program may use that port: choose one with --addr", g.cfg.Addr, errors.Unwrap(err))
+	}
+	defer g.engines.close()
+	loaded := make(chan struct{})
+	go func() {
+		defer close(loaded)
+		g.engines.load()
+	}()
+	defer func() { <-loaded }()
+	g.log.Info("listening", "address", l.Addr().String())
+	if ready != nil {
+		ready(l.Addr())
+	}
+	return g.server.Serve(ctx, l)
+}
+
+func (g *Gateway) newSession(turns session.Turns) *session.Session {
+	if turns == "" {
+		turns = g.cfg.Turns
+	}
+	return session.New(session.Config{
+		ID:          uuid.NewString(),
+		NewID:       uuid.NewString,
+		Turns:       turns,
+		Mock:        deterministic.Engine{Pace: g.cfg.Pace},
+		Agent:       echo.Engine{},
+		Transcriber: g.engines.transcriber(),
+		Idle:        g.cfg.Idle,
+		Log:         g.cfg.Log.With("component", "session"),
+		Metrics:     g.sessions,
+	})
+}

@@ -1,0 +1,35 @@
+package server
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"vela/protocol"
+)
+
+type metrics struct {
+	sessions prometheus.Gauge
+	received prometheus.Counter
+	closes   *prometheus.CounterVec
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		sessions: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "vela_sessions", Help: "Sessions that run now.",
+		}),
+		received: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "vela_messages_received_total", Help: "Messages that clients sent, good and bad.",
+		}),
+		closes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vela_sockets_closed_total", Help: "Sockets that ended, by the close code that the gateway sent; 0 when it sent none.",
+		}, []string{"code"}),
+	}
+	r.MustRegister(m.sessions, m.received, m.closes)
+	return m
+}
+
+func (m *metrics) closed(code protocol.CloseCode) {
+	m.closes.WithLabelValues(strconv.Itoa(int(code))).Inc()
+}

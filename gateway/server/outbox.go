@@ -1,0 +1,161 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"vela/protocol"
+)
+
+// The bounds of what waits to be written to one client. Past either, the client is a slow consumer: what waits is
+// dropped and the connection is closed with 4003. A version 2 client resumes, and loses nothing.
+const (
+	maxWaiting      = 512
+	maxWaitingBytes = 1 << 20
+)
+
+// goodbye is how long a client that does not read has before its connection is cut.
+const goodbye = 5 * time.Second
+
+// outbox is what waits to be written to one client. The session puts events in and never waits; a goroutine that is
+// there only while something waits takes them out. The lock guards the handover between the two, nothing else.
+type outbox struct {
+	write func(context.Context, []byte) error
+	bye   func(protocol.CloseCode, string)
+	ctx   context.Context
+	cut   context.CancelFunc // ends the connection without another word
+	timer *time.Timer        // cuts when goodbye takes too long; nil before the end
+
+	mu      sync.Mutex
+	waiting *batch // nil while nothing waits
+	writing bool
+	ended   bool // nothing more is taken
+	code    protocol.CloseCode
+	reason  string
+	wg      sync.WaitGroup // the writer
+}
+
+// batch is some encoded events, one behind the other.
+type batch struct {
+	data []byte
+	ends []int
+}
+
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+func (o *outbox) open(ctx context.Context, cut context.CancelFunc, write func(context.Context, []byte) error, bye func(protocol.CloseCode, string)) {
+	o.ctx, o.cut, o.write, o.bye = ctx, cut, write, bye
+}
+
+// put encodes one event behind those that wait.
+func (o *outbox) put(m protocol.Message) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended {
+		return
+	}
+	if o.waiting == nil {
+		o.waiting = batches.Get().(*batch)
+	}
+	b := o.waiting
+	b.data = protocol.AppendTo(b.data, m)
+	b.ends = append(b.ends, len(b.data))
+	if len(b.ends) > maxWaiting || len(b.data) > maxWaitingBytes {
+		o.waiting = nil
+		o.end(protocol.CloseSlowConsumer, "too much was waiting to be read")
+	}
+	o.wake()
+}
+
+// close lets what waits be written, then says goodbye. The first reason stays.
+func (o *outbox) close(code protocol.CloseCode, reason string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.ended {
+		o.end(code, reason)
+		o.wake()
+	}
+}
+
+// end takes nothing more. Call it with the lock held.
+func (o *outbox) end(code protocol.CloseCode, reason string) {
+	o.ended, o.code, o.reason = true, code, reason
+	o.timer = time.AfterFunc(goodbye, o.cut)
+}
+
+// hangUp follows the reader's end: with nobody to say goodbye to, what waits is dropped.
+func (o *outbox) hangUp() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.ended {
+		o.ended = true
+		o.cut()
+	}
+}
+
+// wake starts the writer unless there is one. Call it with the lock held.
+func (o *outbox) wake() {
+	if !o.writing {
+		o.writing = true
+		o.wg.Go(o.drain)
+	}
+}
+
+// drain writes until nothing waits.
+func (o *outbox) drain() {
+	for {
+		b, last := o.next()
+		if b != nil {
+			o.writeAll(b)
+			continue
+		}
+		if last {
+			o.bye(o.code, o.reason)
+		}
+		return
+	}
+}
+
+// next takes what waits. Without any, the writer is gone; last says that a goodbye is due.
+func (o *outbox) next() (b *batch, last bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	b, o.waiting = o.waiting, nil
+	if b == nil && (!o.ended || o.code == 0) {
+		o.writing = false
+	}
+	return b, o.ended && o.code != 0
+}
+
+func (o *outbox) writeAll(b *batch) {
+	start := 0
+	for _, end := range b.ends {
+		if o.write(o.ctx, b.data[start:end]) != nil {
+			o.cut() // the reader notices, and ends the socket
+			break
+		}
+		start = end
+	}
+	if cap(b.data) <= 64<<10 {
+		b.data, b.ends = b.data[:0], b.ends[:0]
+		batches.Put(b)
+	}
+}
+
+// wait returns once the writer is gone. It is called after the last put.
+func (o *outbox) wait() {
+	o.wg.Wait()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+}
+
+// closedWith is the close code that was sent, 0 if none was.
+func (o *outbox) closedWith() protocol.CloseCode {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.code
+}

@@ -1,0 +1,163 @@
+// Package server is the gateway's face on HTTP: the socket at /ws, the page at /, and what operators ask for.
+//
+// Start at [New]; [Server.Serve] accepts connections until its context is done, then drains. One connection is a
+// socket (socket.go), which is a [session.Peer]; what waits to be written to it stands in its outbox (outbox.go);
+// sessions.go counts the sessions that run and waits for them; access.go says who may come in.
+package server
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"vela/protocol"
+	"vela/session"
+)
+
+// Config is what a server is made of.
+type Config struct {
+	// NewSession returns a session that has not run yet. It is called once a socket; turns is empty where the client
+	// did not ask for a kind of turns.
+	NewSession func(turns session.Turns) *session.Session
+
+	Page        fs.FS                // the built page; nil: a text that says how to build it
+	Engines     func() any           // what /api/engines answers, as JSON
+	Ready       func() error         // nil once turns can be served; its error is shown at /readyz
+	Origins     []string             // origins, such as "https://example.org", of other pages that may connect
+	MaxSessions int                  // default 1,000
+	Ping        time.Duration        // between pings; default 20 s. A client has as long to answer
+	Drain       time.Duration        // how long clients have to say goodbye when the server stops; default 3 s
+	MaxMessage  int                  // bytes; default 1 MiB
+	Log         *slog.Logger         // nil discards
+	Metrics     *prometheus.Registry // nil: a new one
+}
+
+// Server serves HTTP. Make it with [New].
+type Server struct {
+	cfg      Config
+	log      *slog.Logger
+	echo     *echo.Echo
+	origins  origins
+	sessions *sessions
+	metrics  *metrics
+}
+
+// New returns a server that does not listen yet. It returns an error for an origin that is none.
+func New(cfg Config) (*Server, error) {
+	cfg.setDefaults()
+	allowed, err := parseOrigins(cfg.Origins)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg:     cfg,
+		log:     cfg.Log,
+		echo:    echo.New(),
+		origins: allowed,
+		metrics: newMetrics(cfg.Metrics),
+	}
+	s.sessions = newSessions(cfg.MaxSessions, s.metrics)
+	s.routes()
+	return s, nil
+}
+
+func (c *Config) setDefaults() {
+	if c.MaxSessions == 0 {
+		c.MaxSessions = 1000
+	}
+	if c.Ping == 0 {
+		c.Ping = 20 * time.Second
+	}
+	if c.Drain == 0 {
+		c.Drain = 3 * time.Second
+	}
+	if c.MaxMessage == 0 {
+		c.MaxMessage = 1 << 20
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = prometheus.NewRegistry()
+	}
+	if c.Ready == nil {
+		c.Ready = func() error { return nil }
+	}
+	if c.Engines == nil {
+		c.Engines = func() any { return struct{}{} }
+	}
+}
+
+func (s *Server) routes() {
+	e := s.echo
+	e.HideBanner, e.HidePort = true, true
+	e.Use(s.ownHostOnly, secureHeaders)
+	e.GET("/ws", s.serveSocket)
+	e.GET("/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "ok\n") })
+	e.GET("/readyz", s.serveReady)
+	e.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(s.cfg.Metrics, promhttp.HandlerOpts{})))
+	e.GET("/asyncapi.yaml", func(c echo.Context) error {
+		return c.Blob(http.StatusOK, "application/yaml", protocol.AsyncAPI)
+	})
+	e.GET("/api/engines", func(c echo.Context) error { return c.JSON(http.StatusOK, s.cfg.Engines()) })
+	s.page()
+}
+
+func (s *Server) serveReady(c echo.Context) error {
+	err := s.cfg.Ready()
+	if s.sessions.draining() {
+		err = errDraining
+	}
+	if err != nil {
+		return c.String(http.StatusServiceUnavailable, err.Error()+"\n")
+	}
+	return c.String(http.StatusOK, "ready\n")
+}
+
+// Serve accepts connections on l until ctx is done. Then it takes no more sessions, closes the running ones with 1001,
+// and returns when all of them have ended, at most a second after the time that clients have to say goodbye. It closes
+// l, and returns nil unless accepting failed.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{
+		Handler:           s.echo,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       60 * time.Second,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(l) }()
+	var failed error
+	select {
+	case failed = <-served:
+	case <-ctx.Done():
+	}
+	s.drain(h)
+	if failed == nil {
+		failed = <-served
+	}
+	if errors.Is(failed, http.ErrServerClosed) {
+		return nil
+	}
+	return failed
+}
+
+// drain ends what runs: sockets first, since they are the conversations, then plain requests.
+func (s *Server) drain(h *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
+	defer cancel()
+	s.sessions.drain(ctx)
+	if err := h.Shutdown(ctx); err != nil {
+		_ = h.Close()
+	}
+}

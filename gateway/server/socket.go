@@ -1,0 +1,303 @@
+package server
+
+// This is the only file of the package that knows which WebSocket library is used: nhooyr.io/websocket v1.8.17, whose
+// development goes on as github.com/coder/websocket.
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+	"nhooyr.io/websocket"
+
+	"vela/protocol"
+	"vela/session"
+)
+
+const subprotocol = "vela.v1"
+
+// socket is one client's connection, as a peer of its session. Its reader runs in a goroutine of its own; there is a
+// writer only while there is something to write.
+type socket struct {
+	ws   *websocket.Conn
+	out  outbox
+	ping keepAlive
+}
+
+// serveSocket upgrades, and returns: the request, its buffers and its goroutine go, while the socket stays.
+func (s *Server) serveSocket(c echo.Context) error {
+	turns, err := askedTurns(c.QueryParam("turns"))
+	if err != nil {
+		return err
+	}
+	if err := s.origins.check(c.Request()); err != nil {
+		return err
+	}
+	if err := offered(c.Request()); err != nil {
+		return err
+	}
+	if !s.sessions.enter() {
+		return echo.NewHTTPError(http.StatusServiceUnavailable, "The gateway is stopping. Try again in a moment.")
+	}
+	ws, err := upgrade(c)
+	if err != nil {
+		s.sessions.exit()
+		return nil // the library has answered
+	}
+	go func() {
+		defer s.sessions.exit() // drain waits for it
+		s.attend(ws, turns)
+	}()
+	return nil
+}
+
+// attend gives a new socket its session, or turns it away.
+func (s *Server) attend(ws *websocket.Conn, turns session.Turns) {
+	sess, ok := s.sessions.run(func() *session.Session { return s.cfg.NewSession(turns) })
+	if !ok {
+		turnAway(s.sessions.hard, ws)
+		return
+	}
+	s.converse(s.sessions.hard, ws, sess)
+}
+
+func askedTurns(turns string) (session.Turns, error) {
+	switch t := session.Turns(turns); t {
+	case "", session.Deterministic, session.Agent:
+		return t, nil
+	}
+	return "", echo.NewHTTPError(http.StatusBadRequest, "turns must be deterministic or agent.")
+}
+
+// offered refuses a client that names subprotocols of which we know none.
+func offered(r *http.Request) error {
+	offers := strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ",")
+	if offers == "" {
+		return nil
+	}
+	for name := range strings.SplitSeq(offers, ",") {
+		if strings.TrimSpace(name) == subprotocol {
+			return nil
+		}
+	}
+	return echo.NewHTTPError(http.StatusBadRequest, "No known subprotocol was offered. This gateway speaks "+subprotocol+".")
+}
+
+func upgrade(c echo.Context) (*websocket.Conn, error) {
+	ws, err := websocket.Accept(slim{c.Response()}, c.Request(), &websocket.AcceptOptions{
+		InsecureSkipVerify: true, // access.go has checked the origin
+		Subprotocols:       []string{subprotocol},
+	})
+	if err != nil {
+		return nil, err
+	}
+	ws.SetReadLimit(-1) // read counts, so that the client gets to see the close code
+	return ws, nil
+}
+
+// slim hands the library small buffers in place of net/http's two of 4 KiB, which it would keep for the connection's
+// life. A frame of 20 ms of audio still arrives in one read.
+type slim struct{ http.ResponseWriter }
+
+const bufferSize = 1 << 10
+
+func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, brw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	early, _ := brw.Reader.Peek(brw.Reader.Buffered())
+	in := bufio.NewReaderSize(conn, bufferSize)
+	if len(early) > 0 {
+		in = bufio.NewReaderSize(io.MultiReader(strings.NewReader(string(early)), conn), max(bufferSize, len(early)))
+		_, _ = in.Peek(len(early)) // the library asks for what is buffered
+	}
+	return conn, bufio.NewReadWriter(in, bufio.NewWriterSize(conn, bufferSize/2)), nil
+}
+
+// turnAway tells a client that there is no place, and closes.
+func turnAway(ctx context.Context, ws *websocket.Conn) {
+	told := protocol.Error{
+		Code:      protocol.CodeSessionLimit,
+		Message:   "The gateway runs as many sessions as it may. Try again later.",
+		Retryable: protocol.CodeSessionLimit.Retryable(),
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = ws.CloseNow() })
+	defer stop()
+	if ws.Write(ctx, websocket.MessageText, protocol.Encode(told)) == nil {
+		_ = ws.Close(websocket.StatusCode(protocol.CloseSessionLimit), "no free session")
+	}
+	_ = ws.CloseNow()
+}
+
+// converse is the socket's life: it joins the session, reads until the connection or the session ends, and leaves.
+func (s *Server) converse(ctx context.Context, ws *websocket.Conn, sess *session.Session) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	k := &socket{ws: ws}
+	k.out.open(ctx, cancel, k.writeFrame, k.closeWith)
+	k.ping.start(ctx, s.cfg.Ping, ws.Ping, cancel)
+	log := s.log.With("session", sess.ID())
+	log.Info("socket opened")
+
+	err := sess.Join(ctx, k)
+	for err == nil {
+		err = s.receive(ctx, k, sess)
+	}
+	if errors.Is(err, session.ErrEnded) {
+		err = k.discard(ctx) // until the client has seen why
+	}
+	k.endBadly(err)
+	sess.Leave(k)
+	k.ping.stop()
+	k.out.wait()
+	_ = ws.CloseNow()
+	code := k.out.closedWith()
+	s.metrics.closed(code)
+	log.Info("socket closed", "code", int(code), "cause", plain(err))
+}
+
+// receive reads one message and hands it to the session. Its error ends the connection.
+func (s *Server) receive(ctx context.Context, k *socket, sess *session.Session) error {
+	kind, r, err := k.ws.Reader(ctx)
+	if err != nil {
+		return err
+	}
+	buf := buffers.Get().(*buffer)
+	defer buf.release()
+	if err := buf.fill(r, s.cfg.MaxMessage); err != nil {
+		return err
+	}
+	s.metrics.received.Inc()
+	if kind == websocket.MessageBinary {
+		return sess.Reject(ctx, k, errBinary)
+	}
+	if !utf8.Valid(buf.bytes) {
+		return errNotUTF8
+	}
+	message, err := protocol.Decode(buf.bytes, protocol.Client)
+	if err != nil {
+		return sess.Reject(ctx, k, err)
+	}
+	return sess.Receive(ctx, k, message)
+}
+
+// discard reads on after the session has ended, so that the closing handshake comes to its end.
+func (k *socket) discard(ctx context.Context) error {
+	for {
+		_, r, err := k.ws.Reader(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, r); err != nil {
+			return err
+		}
+	}
+}
+
+// badFrame ends a connection with a close code.
+type badFrame struct {
+	code protocol.CloseCode
+	why  string
+}
+
+func (b *badFrame) Error() string { return "server: " + b.why }
+
+var (
+	errTooBig  = &badFrame{protocol.CloseTooBig, "the message is too big"}
+	errNotUTF8 = &badFrame{protocol.CloseInvalidText, "the text is not UTF-8"}
+	errMasking = &badFrame{protocol.CloseProtocolError, "client frames must be masked"}
+)
+
+// errBinary answers a binary frame: version 1 has none.
+var errBinary = binaryFrame{}
+
+type binaryFrame struct{}
+
+func (binaryFrame) Error() string       { return "Binary messages are not taken here. Send JSON text." }
+func (binaryFrame) Code() protocol.Code { return protocol.CodeInvalidMessage }
+
+// endBadly sends the close code that goes with an error of reading. The library has sent its own for malformed frames,
+// except for one that is not masked (RFC 6455 section 5.1).
+func (k *socket) endBadly(err error) {
+	if err != nil && strings.Contains(err.Error(), "received unmasked frame") {
+		err = errMasking
+	}
+	var bad *badFrame
+	if errors.As(err, &bad) {
+		k.out.close(bad.code, bad.why)
+	}
+	k.out.hangUp()
+}
+
+// Send implements [session.Peer].
+func (k *socket) Send(e session.Event) { k.out.put(e.Message) }
+
+// Close implements [session.Peer].
+func (k *socket) Close(code protocol.CloseCode, reason string) { k.out.close(code, reason) }
+
+func (k *socket) writeFrame(ctx context.Context, frame []byte) error {
+	return k.ws.Write(ctx, websocket.MessageText, frame)
+}
+
+// closeWith performs the closing handshake; the reader meanwhile reads the client's half of it.
+func (k *socket) closeWith(code protocol.CloseCode, reason string) {
+	_ = k.ws.Close(websocket.StatusCode(code), reason)
+}
+
+// plain is an error of reading in one word for the log: the library's texts change from version to version.
+func plain(err error) string {
+	var bad *badFrame
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &bad):
+		return bad.why
+	case websocket.CloseStatus(err) != -1:
+		return "closed"
+	}
+	return "connection lost"
+}
+
+// buffers are for messages on their way through the decoder; a socket holds none while it waits for one.
+var buffers = sync.Pool{New: func() any { return &buffer{bytes: make([]byte, 0, 4<<10)} }}
+
+type buffer struct{ bytes []byte }
+
+// fill reads the whole message, at most most bytes of it.
+func (b *buffer) fill(r io.Reader, most int) error {
+	b.bytes = b.bytes[:0]
+	for {
+		if len(b.bytes) == cap(b.bytes) {
+			b.bytes = append(b.bytes, 0)[:len(b.bytes)]
+		}
+		n, err := r.Read(b.bytes[len(b.bytes):cap(b.bytes)])
+		b.bytes = b.bytes[:len(b.bytes)+n]
+		if len(b.bytes) > most {
+			return errTooBig
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// release gives the buffer back, unless a huge message has made it huge.
+func (b *buffer) release() {
+	if cap(b.bytes) <= 64<<10 {
+		buffers.Put(b)
+	}
+}

@@ -1,0 +1,4 @@
+package protocol
+
+// AsyncAPI is the document.
+var AsyncAPI []byte
