@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -51,14 +52,18 @@ func dialError(ctx context.Context, a Address, resp *http.Response, err error) e
 // maxDetail is how much of an answer is worth showing: a refusal is a sentence, a page is not.
 const maxDetail = 200
 
-// detail is what an answer says, if it is one line of text.
+// detail is what an answer says: the message of a JSON object, or one line of text.
 func detail(body io.Reader) string {
 	if body == nil {
 		return ""
 	}
-	b, _ := io.ReadAll(io.LimitReader(body, maxDetail+1))
+	b, _ := io.ReadAll(body) // the library cuts it at 1024 bytes
+	var told struct{ Message string }
+	if json.Unmarshal(b, &told) == nil && told.Message != "" {
+		return told.Message
+	}
 	text := strings.TrimSpace(string(b))
-	if len(b) > maxDetail || strings.ContainsAny(text, "\n<") {
+	if len(text) > maxDetail || strings.ContainsAny(text, "\n<{") {
 		return ""
 	}
 	return text
