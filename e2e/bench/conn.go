@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+)
+
+// conn is a WebSocket client (RFC 6455) of the least cost, so that what is measured is the server: frames to send are
+// masked beforehand, and of what arrives only the length is looked at.
+type conn struct {
+	net.Conn
+	in  *bufio.Reader
+	buf []byte
+}
+
+// dial opens a socket at /ws of the server at addr (host:port), with the given query.
+func dial(addr, query string) (*conn, error) {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(c, "GET /ws%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", query, addr)
+	in := bufio.NewReaderSize(c, 1<<10)
+	res, err := http.ReadResponse(in, nil)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		return nil, fmt.Errorf("bench: %s answered %s", addr, res.Status)
+	}
+	return &conn{Conn: c, in: in, buf: make([]byte, 1<<10)}, nil
+}
+
+// frame is one masked text message, ready to be written.
+func frame(text string) []byte {
+	f := []byte{0x81}
+	switch n := len(text); {
+	case n < 126:
+		f = append(f, 0x80|byte(n))
+	default:
+		f = append(f, 0x80|126)
+		f = binary.BigEndian.AppendUint16(f, uint16(n))
+	}
+	mask := [4]byte{1, 2, 3, 4}
+	f = append(f, mask[:]...)
+	for i := range len(text) {
+		f = append(f, text[i]^mask[i%4])
+	}
+	return f
+}
+
+// next reads one message of less than 64 KiB; it stays good until the next call. Pings are answered.
+func (c *conn) next() ([]byte, error) {
+	for {
+		head, err := c.in.Peek(2)
+		if err != nil {
+			return nil, err
+		}
+		op, n, skip := head[0]&0xf, int(head[1]), 2
+		if n == 126 {
+			if head, err = c.in.Peek(4); err != nil {
+				return nil, err
+			}
+			n, skip = int(binary.BigEndian.Uint16(head[2:])), 4
+		}
+		if _, err = c.in.Discard(skip); err != nil {
+			return nil, err
+		}
+		if n > len(c.buf) {
+			c.buf = make([]byte, n)
+		}
+		if _, err = io.ReadFull(c.in, c.buf[:n]); err != nil {
+			return nil, err
+		}
+		switch op {
+		case 0x1:
+			return c.buf[:n], nil
+		case 0x8:
+			return nil, io.EOF
+		case 0x9:
+			pong := frame(string(c.buf[:n]))
+			pong[0] = 0x8a
+			if _, err := c.Write(pong); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// until reads messages until one contains the text.
+func (c *conn) until(text string) error {
+	for {
+		m, err := c.next()
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(m), text) {
+			return nil
+		}
+	}
+}
