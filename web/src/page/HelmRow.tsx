@@ -1,0 +1,92 @@
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { App } from '../state/app';
+import { helm } from '../state/helm';
+import { spanWords, useClock } from './clock';
+import { restoreFocus, watchFocus } from './focus';
+import { Icon } from './Icon';
+import { TalkControl } from './TalkControl';
+
+/** The newest point of the halyard: the talk control, and one line of words beside it. It has one height in every state. */
+export function HelmRow({ app }: { app: App }): JSX.Element {
+  const model = app.model.value;
+  const { talk } = model;
+  const view = helm(model);
+  const now = useClock(view.timed);
+  const partial = talk.held || talk.inFlight ? talk.partial : '';
+  useEffect(watchFocus, []);
+  useEffect(restoreFocus);
+  return (
+    <section class="helm" data-phase={view.tone} data-held={talk.held ? 'yes' : 'no'} aria-label="Talk control">
+      <i class="halyard" />
+      <TalkControl app={app} view={view} />
+      <div class="state">
+        <span class="word">{view.word}</span>
+        {view.timed && <span class="seconds">{spanWords(now - talk.since)}</span>}
+        {model.turns === 'deterministic' && <span class="tag">Deterministic turns</span>}
+      </div>
+      <div class="words">
+        <p id="partial" class="partial" hidden={partial === ''}>
+          {partial.slice(0, talk.settled)}
+          <span class="pale">{partial.slice(talk.settled)}</span>
+        </p>
+        {partial === '' && (
+          <>
+            <p class={view.unsent || talk.held ? 'title pale' : 'title'}>{view.title}</p>
+            {view.small !== '' && (
+              <p class="small">
+                {view.spaceHint ? <Space text={view.small} /> : view.small}
+                {view.unsent && (
+                  <button type="button" class="link" id="dismiss-unsent" onClick={() => app.dismissUnsent()}>
+                    Dismiss
+                  </button>
+                )}
+              </p>
+            )}
+          </>
+        )}
+      </div>
+      <div class="actions">
+        <button
+          id="mocked"
+          type="button"
+          class="button"
+          disabled={view.mocked.disabled}
+          aria-describedby="mocked-why"
+          onClick={() => app.runMockedTurn()}
+        >
+          <Icon name="run" />
+          <span>Run a mocked turn</span>
+        </button>
+        <span class="hint">{partial !== '' && talk.held ? view.title : ''}</span>
+        <button id="stop" type="button" class="button stop" disabled={view.stop.disabled} aria-describedby="stop-why" onClick={() => app.stop()}>
+          <Icon name="stop" />
+          <span>{view.stop.word}</span> <kbd aria-hidden="true">Esc</kbd>
+        </button>
+      </div>
+      <p class="unseen" id="talk-why">
+        {view.control.description}
+      </p>
+      <p class="unseen" id="mocked-why">
+        {view.mocked.why}
+      </p>
+      <p class="unseen" id="stop-why">
+        {view.stop.why}
+      </p>
+    </section>
+  );
+}
+
+/** "or hold Space, let go to send", with the key drawn as one; on phones, which have none, only the end of it. */
+function Space({ text }: { text: string }): JSX.Element {
+  const [before, after] = text.split('Space, ');
+  return (
+    <>
+      <span class="with-keys">
+        {before}
+        <kbd>Space</kbd>,{' '}
+      </span>
+      {after}
+    </>
+  );
+}

@@ -1,0 +1,46 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import type { App } from '../state/app';
+import { Announcer } from './Announcer';
+import { BannerRow } from './BannerRow';
+import { Conversation } from './Conversation';
+import { HelmRow } from './HelmRow';
+import { SettingsDrawer } from './SettingsDrawer';
+import { TopBar } from './TopBar';
+import { listenToKeys } from './keys';
+
+export function Page({ app }: { app: App }): JSX.Element {
+  const opener = useRef<HTMLButtonElement>(null);
+  const open = app.settingsOpen.value;
+  useEffect(() => listenToKeys(app), [app]);
+  const close = (): void => {
+    app.settingsOpen.value = false;
+    // The bar is inert until the drawer is gone.
+    requestAnimationFrame(() => opener.current?.focus());
+  };
+  return (
+    <>
+      <a
+        class="skip"
+        href="#talk"
+        onClick={(event) => {
+          event.preventDefault();
+          (document.querySelector<HTMLElement>('#talk:not(:disabled)') ?? document.getElementById('conversation'))?.focus();
+        }}
+      >
+        Skip to the talk control
+      </a>
+      <div class="frame" inert={open}>
+        <TopBar app={app} opener={opener} />
+        <BannerRow app={app} />
+        <main class="talk">
+          <h1 class="unseen">Talk</h1>
+          <Conversation app={app} />
+          <HelmRow app={app} />
+        </main>
+      </div>
+      {open && <SettingsDrawer app={app} onClose={close} />}
+      <Announcer app={app} />
+    </>
+  );
+}

@@ -1,0 +1,192 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import type { Engine, Turns } from '../client/engines';
+import type { App } from '../state/app';
+import { turnActive } from '../state/helm';
+import type { Theme } from '../state/settings';
+import { full, recogniserLine } from '../state/view';
+import { Choice, Switch } from './Choice';
+import { Icon } from './Icon';
+import { Pennant } from './Pennant';
+
+const themes: { value: Theme; word: string }[] = [
+  { value: 'system', word: 'System' },
+  { value: 'light', word: 'Light' },
+  { value: 'dark', word: 'Dark' },
+];
+
+const turnsChoices: { value: Turns; word: string }[] = [
+  { value: 'agent', word: 'Agent' },
+  { value: 'deterministic', word: 'Deterministic' },
+];
+
+export function applyTheme(theme: Theme): void {
+  if (theme === 'system') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}
+
+/** Everything here applies at once. */
+export function SettingsDrawer({ app, onClose }: { app: App; onClose(): void }): JSX.Element {
+  const drawer = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    drawer.current?.querySelector<HTMLElement>('button')?.focus();
+  }, []);
+  const keys = (event: KeyboardEvent): void => {
+    if (event.key === 'Escape') {
+      event.preventDefault();
+      event.stopPropagation();
+      onClose();
+    }
+  };
+  return (
+    <>
+      <div class="scrim" onClick={onClose} />
+      <div id="settings" class="drawer" role="dialog" aria-modal="true" aria-labelledby="settings-title" ref={drawer} onKeyDown={keys}>
+        <header>
+          <h2 id="settings-title">Settings</h2>
+          <button type="button" class="button icon-only quiet" aria-label="Close settings" onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        </header>
+        <div class="groups">
+          <TurnsGroup app={app} />
+          <EnginesGroup app={app} />
+          <TalkingGroup app={app} />
+          <AppearanceGroup app={app} />
+          <SessionGroup app={app} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function TurnsGroup({ app }: { app: App }): JSX.Element {
+  const model = app.model.value;
+  const running = turnActive(model);
+  return (
+    <section>
+      <h3>Turns</h3>
+      <Choice label="Turns" id="turns" options={turnsChoices} value={model.turns} disabled={running} onChange={(t) => app.setTurns(t)} />
+      <p class="note">
+        {running
+          ? 'Off during a turn.'
+          : 'Deterministic turns are fixed. They use no microphone, no recogniser and no agent. Changing this starts a new session.'}
+      </p>
+    </section>
+  );
+}
+
+function EngineRow({ kind, engine }: { kind: string; engine: Engine }): JSX.Element {
+  return (
+    <div class="engine" data-available={engine.available ? 'yes' : 'no'}>
+      {kind === 'Agent' ? <Pennant identity={engine.name} /> : <Icon name="microphone" />}
+      <span>
+        {engine.label}
+        {engine.why !== '' && !engine.available && <span class="label">{full(engine.why)}</span>}
+      </span>
+      <span class="label">{engine.available ? 'ready' : 'not there'}</span>
+    </div>
+  );
+}
+
+function EnginesGroup({ app }: { app: App }): JSX.Element {
+  const model = app.model.value;
+  const { engines } = model;
+  if (!engines) {
+    return (
+      <section>
+        <h3>Agent and recogniser</h3>
+        <p class="note">The gateway did not say what it has.</p>
+      </section>
+    );
+  }
+  return (
+    <>
+      <section id="agent">
+        <h3>Agent</h3>
+        {engines.agent ? <EngineRow kind="Agent" engine={engines.agent} /> : <p class="note">The gateway has no agent.</p>}
+        {engines.agent?.better && <p class="note">{full(engines.agent.better)}</p>}
+      </section>
+      <section id="transcriber">
+        <h3>Recogniser</h3>
+        {engines.transcriber ? (
+          <EngineRow kind="Recogniser" engine={engines.transcriber} />
+        ) : (
+          <p class="note">The gateway has no recogniser.</p>
+        )}
+        <p class="note">{recogniserLine(model)}</p>
+      </section>
+    </>
+  );
+}
+
+function TalkingGroup({ app }: { app: App }): JSX.Element {
+  const { tapInsteadOfHold, deviceId } = app.settings.value;
+  const devices = app.devices.value;
+  return (
+    <section>
+      <h3>Talking</h3>
+      {devices.length > 1 && (
+        <label class="field-row">
+          <span class="label">Microphone</span>
+          <select
+            id="device"
+            class="field"
+            value={deviceId}
+            onChange={(event) => app.change({ deviceId: event.currentTarget.value })}
+          >
+            <option value="">As the system chooses</option>
+            {devices.map((d) => (
+              <option key={d.id} value={d.id}>
+                {d.label}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <Switch
+        id="tap"
+        label="Tap instead of hold"
+        detail="One tap starts, the next one sends."
+        on={tapInsteadOfHold}
+        onChange={(on) => app.change({ tapInsteadOfHold: on })}
+      />
+    </section>
+  );
+}
+
+function AppearanceGroup({ app }: { app: App }): JSX.Element {
+  return (
+    <section>
+      <h3>Appearance</h3>
+      <Choice
+        label="Appearance"
+        id="theme"
+        options={themes}
+        value={app.settings.value.theme}
+        onChange={(theme) => {
+          app.change({ theme });
+          applyTheme(theme);
+        }}
+      />
+    </section>
+  );
+}
+
+function SessionGroup({ app }: { app: App }): JSX.Element {
+  const { talk, connection } = app.model.value;
+  return (
+    <section>
+      <h3>Session</h3>
+      <dl class="evidence">
+        <dt>Protocol</dt>
+        <dd>version 1</dd>
+        <dt>Session</dt>
+        <dd id="session-id">{talk.sessionId ?? 'none'}</dd>
+      </dl>
+      <button type="button" class="button" id="end-session" disabled={connection.state !== 'connected'} onClick={() => app.endSession()}>
+        End session
+      </button>
+    </section>
+  );
+}

@@ -1,0 +1,50 @@
+import type { JSX, Ref } from 'preact';
+import type { App } from '../state/app';
+import { connectionWord, sessionState, sessionWord } from '../state/view';
+import { Brand, Icon } from './Icon';
+
+export function TopBar({ app, opener }: { app: App; opener: Ref<HTMLButtonElement> }): JSX.Element {
+  const { connection, talk } = app.model.value;
+  const waits = connection.retryAt !== null;
+  return (
+    <header class="bar">
+      <span class="brand">
+        <Brand />
+        Vela
+      </span>
+      <dl class="facts">
+        <div class="fact">
+          <dt class="label">Connection</dt>
+          <dd>
+            <i class="dot" data-look={waits ? 'connecting' : connection.state} />
+            <span id="connection" data-state={connection.state}>
+              {connectionWord(connection)}
+            </span>
+          </dd>
+        </div>
+        <div class="fact session">
+          <dt class="label">Session</dt>
+          <dd>
+            <i class="phase" data-phase={talk.phase} />
+            <span id="session" data-state={sessionState(talk)}>
+              {sessionWord(talk)}
+            </span>
+          </dd>
+        </div>
+      </dl>
+      <button
+        ref={opener}
+        type="button"
+        class="button icon-only quiet"
+        aria-label="Settings"
+        aria-haspopup="dialog"
+        onClick={() => {
+          app.settingsOpen.value = true;
+          void app.refreshEngines();
+        }}
+      >
+        <Icon name="settings" />
+      </button>
+    </header>
+  );
+}

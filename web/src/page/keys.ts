@@ -1,0 +1,41 @@
+import type { App } from '../state/app';
+import { holdSpace, letGoSpace, toggle } from './holding';
+
+/** Listens to the keys of the whole page. Returns what undoes it. */
+export function listenToKeys(app: App): () => void {
+  const undo = new AbortController();
+  const { signal } = undo;
+  window.addEventListener('keydown', (event) => down(app, event), { signal });
+  window.addEventListener('keyup', (event) => up(app, event), { signal });
+  return () => undo.abort();
+}
+
+/** Space talks where it means nothing else: on the control, on the conversation, on the page. */
+function talksHere(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return true;
+  return target === document.body || target === document.documentElement || target.id === 'talk' || target.id === 'conversation';
+}
+
+function down(app: App, event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (app.settingsOpen.peek()) {
+    // The drawer closes itself on Escape.
+    return;
+  }
+  if (event.key === 'Escape') {
+    if (app.stop()) event.preventDefault();
+  } else if (event.key === ' ' && talksHere(event.target)) {
+    // Also for repeats: a held key would scroll the conversation.
+    event.preventDefault();
+    if (!event.repeat) holdSpace(app);
+  } else if (event.key === 'Enter' && (event.target as HTMLElement | null)?.id === 'talk') {
+    event.preventDefault();
+    if (!event.repeat) toggle(app);
+  }
+}
+
+function up(app: App, event: KeyboardEvent): void {
+  if (event.key !== ' ') return;
+  // On a button, the end of a Space is a click.
+  if (letGoSpace(app) || talksHere(event.target)) event.preventDefault();
+}

@@ -1,0 +1,41 @@
+import { agentName, connectionWord, phaseWords, type Model } from './view';
+
+/**
+ * What a screen reader is told between two states of the page: finals, whole answers, phases and the connection; never partials, streaming
+ * text or seconds. What went wrong is told by the banner, which is an alert.
+ */
+export function announcements(before: Model, after: Model): string[] {
+  return [...connection(before, after), ...turns(before, after), ...phase(before, after)];
+}
+
+function connection(before: Model, after: Model): string[] {
+  const ready = (m: Model): boolean => m.connection.state === 'connected' && m.talk.sessionId !== null;
+  if (!ready(before) && ready(after)) return ['Connected'];
+  const { state } = after.connection;
+  if (state === 'connecting' && before.connection.state !== state) return [connectionWord(after.connection)];
+  return [];
+}
+
+function turns(before: Model, after: Model): string[] {
+  if (before.talk.turns === after.talk.turns) return [];
+  const told: string[] = [];
+  for (const turn of after.talk.turns) {
+    const was = before.talk.turns.find((t) => t.id === turn.id);
+    if (was === turn) continue;
+    if (!was && turn.said) told.push(`You said: ${turn.said}`);
+    if (turn.done && !was?.done && turn.answer) told.push(`${answerer(turn.kind, after)}: ${turn.answer}`);
+  }
+  return told;
+}
+
+export function answerer(kind: 'mocked' | 'shell' | 'voice', model: Model): string {
+  return kind === 'voice' ? agentName(model) : 'Mocked assistant';
+}
+
+function phase(before: Model, after: Model): string[] {
+  const to = after.talk.phase;
+  if (to === before.talk.phase || after.talk.sessionId === null) return [];
+  // Listening is felt, not spoken: the microphone is open and would hear it.
+  if (to === 'listening' || after.talk.held) return [];
+  return [phaseWords[to]];
+}

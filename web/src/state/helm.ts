@@ -1,0 +1,205 @@
+import { connectionWord, faultOf, phaseWords, type Fault, type Model } from './view';
+import type { Unsent } from './talk';
+
+export type ControlShape = 'microphone' | 'microphone struck' | 'shell';
+export type RingLook = 'ticks' | 'dashed' | 'waiting' | 'travelling' | 'level';
+
+export interface Helm {
+  /** Which phase colours it. */
+  tone: 'idle' | 'listening' | 'thinking' | 'speaking' | 'bad';
+  /** The word over the line: the phase, or what keeps the control off. */
+  word: string;
+  title: string;
+  small: string;
+  /** Whether the title is what was said and not sent: pale, with Dismiss. */
+  unsent: boolean;
+  /** "or hold Space" is told only where it is true. */
+  spaceHint: boolean;
+  control: {
+    shape: ControlShape;
+    ring: RingLook;
+    label: string;
+    disabled: boolean;
+    /** Why it is disabled, or how it is used. */
+    description: string;
+  };
+  mocked: { disabled: boolean; why: string };
+  stop: { word: 'Discard' | 'Cancel' | 'Stop'; disabled: boolean; why: string };
+  timed: boolean;
+}
+
+const howToTalk = 'Hold the Space bar or this button while you speak. Escape cancels.';
+const howToTap = 'Press to start, press again to send. Escape cancels.';
+const howToShell = 'Hold the Space bar or this button to send placeholder audio. Escape cancels.';
+
+const whyUnsent: Record<Unsent, string> = {
+  focus: 'Not sent, because the page lost focus.',
+  hidden: 'Not sent, because the page was hidden.',
+  pointer: 'Not sent, because the hold was broken off.',
+  microphone: 'Not sent, because the microphone went away.',
+  connection: 'Not sent, because the connection was lost.',
+};
+
+const faultWords: Record<Fault, { title: string; small: string }> = {
+  refused: { title: 'The browser refused the microphone', small: 'Allow it beside the address bar, then try again.' },
+  none: { title: 'No microphone found', small: 'Plug one in, then try again.' },
+  'in use': { title: 'Another program is using the microphone', small: 'Close it there, then try again.' },
+  insecure: { title: 'No microphone at this address', small: 'Browsers give it only to pages from https or from this machine.' },
+  broken: { title: 'The microphone did not start', small: 'Try again, or choose another in the settings.' },
+};
+
+/** Whether a turn is active, which is what the stop control stops. */
+export function turnActive({ talk }: Model): boolean {
+  return talk.held !== null || inFlight(talk) || talk.phase !== 'idle';
+}
+
+function inFlight(talk: Model['talk']): boolean {
+  return talk.inFlight !== null || talk.phase === 'thinking' || talk.phase === 'speaking';
+}
+
+/** Why nothing can be said or run now, first reason first; null when it can. */
+function off(model: Model): string | null {
+  const { connection, talk } = model;
+  if (connection.state !== 'connected') return 'Off: there is no connection to the gateway.';
+  if (talk.sessionId === null) return 'Off: the session is not ready yet.';
+  if (inFlight(talk)) {
+    return talk.inFlight === 'mocked' || model.turns === 'deterministic'
+      ? 'Off: a mocked turn is in flight. Wait, or cancel it.'
+      : 'Off: the answer is still running. Wait, or stop the answer.';
+  }
+  return null;
+}
+
+/** What the helm shows. Everything that is disabled, is disabled here. */
+export function helm(model: Model): Helm {
+  const { talk, turns } = model;
+  const shell = turns === 'deterministic';
+  const fault = faultOf(model);
+  const blocked = off(model);
+  const there = model.connection.state === 'connected' && talk.sessionId !== null;
+  const active = there && turnActive(model);
+  const refused = fault !== null && !talk.inFlight;
+  const stopWord = talk.held ? 'Discard' : shell || talk.inFlight === 'mocked' ? 'Cancel' : 'Stop';
+  const controlOff = blocked ?? (fault ? `Off: ${faultWords[fault].title.toLowerCase()}.` : null);
+  return {
+    ...words(model, there, refused ? fault : null),
+    control: {
+      shape: shell ? 'shell' : !there || refused ? (waiting(model) ? 'microphone' : 'microphone struck') : 'microphone',
+      ring: ring(model, there, refused),
+      label: controlLabel(model, there),
+      disabled: controlOff !== null && talk.held === null,
+      description: controlOff ?? (shell ? howToShell : model.tapInsteadOfHold ? howToTap : howToTalk),
+    },
+    mocked: {
+      disabled: blocked !== null || talk.held !== null,
+      why: talk.held ? 'Off while the control is held.' : (blocked ?? ''),
+    },
+    stop: { word: stopWord, disabled: !active, why: active ? '' : 'Off: no turn is active.' },
+    timed: active && (talk.held !== null || talk.phase !== 'idle'),
+  };
+}
+
+function waiting({ connection, talk }: Model): boolean {
+  return (
+    connection.state === 'connecting' ||
+    connection.retryAt !== null ||
+    (connection.state === 'connected' && talk.sessionId === null)
+  );
+}
+
+function ring(model: Model, there: boolean, refused: boolean): RingLook {
+  const { talk } = model;
+  if (!there) return waiting(model) ? 'waiting' : 'dashed';
+  if (talk.phase === 'thinking' && !talk.held) return 'travelling';
+  if (refused) return 'dashed';
+  if (model.turns === 'deterministic') return 'dashed';
+  if (model.microphone === 'opening') return 'waiting';
+  return talk.held ? 'level' : 'ticks';
+}
+
+function controlLabel(model: Model, there: boolean): string {
+  const { talk, turns, tapInsteadOfHold: tap } = model;
+  if (turns === 'deterministic') {
+    if (talk.held) return tap ? 'Control shell, press to send' : 'Control shell, let go to send';
+    return `Control shell, ${tap ? 'press' : 'hold'} to send placeholder audio`;
+  }
+  if (there && talk.held) return tap ? 'Press to send' : 'Let go to send';
+  return tap ? 'Press to talk' : 'Hold to talk';
+}
+
+type Words = Pick<Helm, 'tone' | 'word' | 'title' | 'small' | 'unsent' | 'spaceHint'>;
+
+function words(model: Model, there: boolean, fault: Fault | null): Words {
+  const plain = { unsent: false, spaceHint: false };
+  if (model.talk.unsent && !model.talk.held) return { ...plain, ...unsentWords(model, there) };
+  if (!there) return { ...plain, ...connectionWords(model) };
+  const { talk } = model;
+  const tone = talk.held ? 'listening' : talk.phase;
+  const word = phaseWords[tone];
+  if (fault) return { ...plain, tone: 'bad', word: 'Microphone off', ...faultWords[fault] };
+  if (talk.held) return { ...plain, tone, word, title: model.tapInsteadOfHold ? 'Press again to send' : 'Let go anywhere to send', small: '' };
+  if (inFlight(talk)) return { ...plain, tone, word, ...inFlightWords(model) };
+  if (model.microphone === 'opening' && model.turns === 'agent') {
+    return { ...plain, tone, word, title: 'Waiting for the microphone', small: 'Allow it, if the browser asks.' };
+  }
+  return { ...plain, tone, word, ...idleWords(model) };
+}
+
+function unsentWords(model: Model, there: boolean): Omit<Words, 'spaceHint'> {
+  const { text, why } = model.talk.unsent!;
+  const base = there
+    ? { tone: model.talk.phase, word: phaseWords[model.talk.phase] }
+    : { tone: connectionWords(model).tone, word: connectionWord(model.connection) };
+  return { ...base, title: text || 'Nothing was sent', small: whyUnsent[why], unsent: true };
+}
+
+function inFlightWords({ talk, turns }: Model): { title: string; small: string } {
+  if (turns === 'deterministic') {
+    return { title: 'Mocked turn in flight', small: 'The control shell works again when the turn ends or is cancelled.' };
+  }
+  if (talk.inFlight === 'mocked') {
+    return { title: 'Mocked turn in flight', small: 'You can talk again when the turn ends or is cancelled.' };
+  }
+  return { title: talk.phase === 'speaking' ? 'Answering' : 'Working on it', small: 'Wait, or stop the answer' };
+}
+
+function idleWords(model: Model): { title: string; small: string; spaceHint: boolean } {
+  const { talk, turns, tapInsteadOfHold: tap } = model;
+  if (turns === 'deterministic') {
+    const verb = tap ? 'Pressing' : 'Holding';
+    return {
+      title: 'Control shell, no microphone',
+      small: `Deterministic turns. ${verb} this sends placeholder audio, not your voice.`,
+      spaceHint: false,
+    };
+  }
+  const talkNow = tap ? 'Press to talk' : 'Hold to talk';
+  switch (talk.note) {
+    case 'microphone on':
+      return { title: `The microphone is on. ${talkNow}.`, small: tap ? 'Press again to send' : 'or hold Space, let go to send', spaceHint: !tap };
+    case 'nothing recognised':
+      return { title: 'Nothing was recognised', small: `${talkNow} and say it again.`, spaceHint: false };
+    default:
+      return { title: talkNow, small: tap ? 'press again to send' : 'or hold Space, let go to send', spaceHint: !tap };
+  }
+}
+
+function connectionWords(model: Model): { tone: Helm['tone']; word: string; title: string; small: string } {
+  const { connection, talk } = model;
+  const word = connectionWord(connection);
+  const said = talk.turns.length > 0;
+  if (connection.retryAt !== null) {
+    return { tone: 'idle', word, title: 'Connection lost', small: said ? 'What was said stays here.' : 'The page comes back by itself.' };
+  }
+  switch (connection.state) {
+    case 'connecting':
+    case 'connected':
+      return { tone: 'idle', word: 'Connecting', title: 'Connecting', small: 'Waiting for the session to be ready.' };
+    case 'error':
+      return { tone: 'bad', word, title: 'Connection error', small: said ? 'What was said stays here. Connect again to go on.' : 'Connect again to go on.' };
+    case 'disconnected':
+      return { tone: 'idle', word, title: 'Disconnected', small: 'The session was not kept. A new one starts empty.' };
+    default:
+      return { tone: 'idle', word, title: 'Not connected', small: 'The page has no connection to the gateway.' };
+  }
+}

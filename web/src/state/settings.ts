@@ -1,0 +1,37 @@
+export type Theme = 'system' | 'light' | 'dark';
+
+/** What the page remembers in the browser. Which turns it runs is in its address instead, where it can be seen and shared. */
+export interface Settings {
+  theme: Theme;
+  tapInsteadOfHold: boolean;
+  /** '' is the system's own choice. */
+  deviceId: string;
+}
+
+type Store = Pick<Storage, 'getItem' | 'setItem'>;
+
+export function readSettings(store: Store | null): Settings {
+  const get = (key: string): string => {
+    try {
+      return store?.getItem(`vela.${key}`) ?? '';
+    } catch {
+      return ''; // storage may be closed to the page
+    }
+  };
+  const theme = get('theme');
+  return {
+    theme: theme === 'light' || theme === 'dark' ? theme : 'system',
+    tapInsteadOfHold: get('tap') === 'yes',
+    deviceId: get('device'),
+  };
+}
+
+export function writeSettings(store: Store | null, settings: Settings): void {
+  try {
+    store?.setItem('vela.theme', settings.theme);
+    store?.setItem('vela.tap', settings.tapInsteadOfHold ? 'yes' : 'no');
+    store?.setItem('vela.device', settings.deviceId);
+  } catch {
+    // They hold until the page is closed.
+  }
+}
