@@ -81,7 +81,12 @@ func (s *Session) Leave(p Peer) { _ = s.post(context.Background(), left{p}) }
 func (s *Session) post(ctx context.Context, in input) error {
 	select {
 	case s.mailbox <- in:
-		return nil
+		select {
+		case <-s.done: // the mailbox has room, but nobody empties it any more
+			return ErrEnded
+		default:
+			return nil
+		}
 	case <-s.done:
 		return ErrEnded
 	case <-ctx.Done():
