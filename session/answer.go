@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,17 +19,19 @@ type answer struct {
 	mocked    bool
 	question  string
 	text      strings.Builder // what has been said so far
-	said      chan said       // closed when the engine has ended
+	said      chan said       // never closed: a question may come too late
+	over      <-chan struct{} // closed once nobody listens to the engine any more
 	stop      context.CancelCauseFunc
 	heardFrom time.Time // when the engine last yielded something
 	completed bool
 }
 
-// said is one thing that an engine yields or asks; all three empty at its end.
+// said is one thing that an engine yields or asks, or that it has ended.
 type said struct {
 	payload signal.Payload
 	err     error
 	asks    *question
+	ended   bool
 }
 
 // question is an engine waiting for a yes or a no.
@@ -48,11 +51,11 @@ func (a *answer) signals() <-chan said {
 // ask lets an engine answer the text, in a child goroutine.
 func (s *Session) ask(ctx context.Context, e turn.Engine, text string, mocked bool) {
 	ctx, stop := context.WithCancelCause(ctx)
-	a := &answer{mocked: mocked, question: text, said: make(chan said, 8), stop: stop, heardFrom: s.now}
+	a := &answer{mocked: mocked, question: text, said: make(chan said, 8), over: ctx.Done(), stop: stop, heardFrom: s.now}
 	s.answer = a
 	req := turn.Request{SessionID: s.cfg.ID, TurnID: s.cfg.NewID(), Text: text, Ask: a.put}
 	if !mocked {
-		req.History = s.history
+		req.History = slices.Clip(s.history) // an engine that appends to it gets a copy
 	}
 	s.timer.Reset(s.nextTick())
 	s.children.Go(func() {
@@ -64,7 +67,7 @@ func (s *Session) ask(ctx context.Context, e turn.Engine, text string, mocked bo
 // run hands over what the engine yields until it ends or ctx does. An engine that panics has failed, and no other
 // session notices.
 func (a *answer) run(ctx context.Context, e turn.Engine, req turn.Request) {
-	defer close(a.said)
+	defer a.hand(ctx, said{ended: true})
 	defer func() {
 		if p := recover(); p != nil {
 			a.hand(ctx, said{err: fmt.Errorf("session: engine panicked: %v\n%s", p, debug.Stack())})
@@ -87,17 +90,23 @@ func (a *answer) hand(ctx context.Context, o said) bool {
 	}
 }
 
-// put is the Ask of a [turn.Request].
+// put is the Ask of a [turn.Request]. It returns when the turn ends, whatever context it is given.
 func (a *answer) put(ctx context.Context, q turn.Question) (turn.Answer, error) {
 	reply := make(chan turn.Answer, 1)
-	if !a.hand(ctx, said{asks: &question{q, reply}}) {
+	select {
+	case a.said <- said{asks: &question{q, reply}}:
+	case <-ctx.Done():
 		return turn.Answer{}, context.Cause(ctx)
+	case <-a.over:
+		return turn.Answer{}, errTurnOver
 	}
 	select {
 	case yes := <-reply:
 		return yes, nil
 	case <-ctx.Done():
 		return turn.Answer{}, context.Cause(ctx)
+	case <-a.over:
+		return turn.Answer{}, errTurnOver
 	}
 }
 
@@ -109,7 +118,7 @@ func (s *Session) say(o said) {
 		o.asks.reply <- turn.Answer{} // no peer of version 1 can be asked, and no answer is a no
 	case o.err != nil:
 		s.failAnswer(o.err)
-	case o.payload == nil:
+	case o.ended:
 		s.endAnswer()
 	default:
 		s.show(o.payload)

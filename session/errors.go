@@ -20,6 +20,7 @@ var (
 	errSessionEnded = errors.New("session: over")
 	errIdle         = errors.New("session: idle")
 	errCancelled    = errors.New("session: cancelled by the client")
+	errTurnOver     = errors.New("session: the turn is over")
 )
 
 // refusal is an error that knows how a client is told of it. Its words may be shown to anybody.

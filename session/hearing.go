@@ -31,7 +31,7 @@ type utterance struct {
 	length    time.Duration // of the audio accepted so far
 	pending   [][]int16
 	frames    chan []int16 // to the recogniser; closed after the commit, when nothing is pending
-	heard     chan heard   // from it; closed when it has ended
+	heard     chan heard   // from it
 	stop      context.CancelCauseFunc
 	committed bool
 	partial   string
@@ -40,7 +40,7 @@ type utterance struct {
 	fast      bool // the client knows that it sends too fast
 }
 
-// heard is one thing that the recogniser says; both empty at its end.
+// heard is one thing that the recogniser says, or that it has ended: a partial transcript may be empty.
 type heard struct {
 	transcript speech.Transcript
 	err        error
@@ -118,7 +118,8 @@ type refused struct {
 // burst is how much audio may come at any speed; after it the average is held to twice real time.
 const burst = time.Minute
 
-// refuse says why the samples are too much, nil if they are not, and counts them.
+// refuse says why the samples are too much, nil if they are not, and counts them. The client is told once a turn: one
+// that streams at three times the speed of speech has two chunks taken and one refused, over and over.
 func (u *utterance) refuse(samples []int16, now time.Time, longest time.Duration) *refused {
 	length := u.length + speech.Duration(len(samples), speech.Rate)
 	switch {
@@ -131,7 +132,7 @@ func (u *utterance) refuse(samples []int16, now time.Time, longest time.Duration
 		u.fast = true
 		return &refused{errAudioTooFast, known}
 	}
-	u.length, u.fast = length, false
+	u.length = length
 	return nil
 }
 
@@ -160,7 +161,7 @@ func (s *Session) startHearing(ctx context.Context) {
 
 // run hands over what the recogniser makes of the audio until it ends or ctx does.
 func (u *utterance) run(ctx context.Context, t Transcriber) {
-	defer close(u.heard)
+	defer u.hand(ctx, heard{ended: true})
 	defer func() {
 		if p := recover(); p != nil {
 			u.hand(ctx, heard{err: fmt.Errorf("session: transcriber panicked: %v\n%s", p, debug.Stack())})
@@ -239,7 +240,7 @@ func (s *Session) hear(ctx context.Context, h heard) {
 		s.goDeaf(h.err)
 	case h.transcript.Final:
 		s.hearFinal(ctx, h.transcript.Text)
-	case h == heard{}:
+	case h.ended:
 		s.goDeaf(errNoFinal)
 	case h.transcript.Text != u.partial:
 		u.partial = h.transcript.Text
