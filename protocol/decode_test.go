@@ -46,7 +46,10 @@ var badInput = []struct {
 	{"raw newline late in a string", start("\"0123456789abcdef\n\""), protocol.CodeInvalidJSON, "not JSON"},
 	{"unknown escape", start(`"\x41"`), protocol.CodeInvalidJSON, "not JSON"},
 	{"short escape", start(`"\u12"`), protocol.CodeInvalidJSON, "not JSON"},
-	{"escape without hex", start(`"\u12g4"`), protocol.CodeInvalidJSON, "not JSON"},
+	{"first digit no hex", start(`"\ug234"`), protocol.CodeInvalidJSON, "not JSON"},
+	{"second digit no hex", start(`"\u1:34"`), protocol.CodeInvalidJSON, "not JSON"},
+	{"third digit no hex", start("\"\\u12`4\""), protocol.CodeInvalidJSON, "not JSON"},
+	{"last digit no hex", start(`"\u123@"`), protocol.CodeInvalidJSON, "not JSON"},
 	{"backslash at the end", `{"type":"\`, protocol.CodeInvalidJSON, "not JSON"},
 	{"misspelt literal", start(`nul`), protocol.CodeInvalidJSON, "not JSON"},
 	{"long literal", start(`trueish`), protocol.CodeInvalidJSON, "not JSON"},
@@ -63,6 +66,7 @@ var badInput = []struct {
 	{"type is a number", `{"type":1,"payload":{}}`, protocol.CodeInvalidMessage, `string "type"`},
 	{"type is null", `{"type":null,"payload":{}}`, protocol.CodeInvalidMessage, `string "type"`},
 	{"type in capitals is another field", `{"Type":"session.start","payload":{}}`, protocol.CodeInvalidMessage, `string "type"`},
+	{"type is spelt with another letter", `{"\u0174ype":"session.start","payload":{}}`, protocol.CodeInvalidMessage, `string "type"`},
 	{"type was a string at first", `{"type":"session.start","type":2,"payload":{}}`, protocol.CodeInvalidMessage, `string "type"`},
 	{"no payload", `{"type":"session.start"}`, protocol.CodeInvalidMessage, `object "payload"`},
 	{"payload is null", `{"type":"session.start","payload":null}`, protocol.CodeInvalidMessage, `object "payload"`},
@@ -169,6 +173,7 @@ func TestDecodeTakes(t *testing.T) {
 		"escapes in the chunk":           {`{"type":"input_audio.append","payload":{"chunk":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud800"}}`, protocol.InputAudioAppend{Chunk: "\"\\/\b\f\n\r\té😀\ufffd"}},
 		"an escaped backslash at an end": {`{"x\\":"\\","type":"session.start","payload":{}}`, protocol.SessionStart{}},
 		"an empty chunk":                 {`{"type":"input_audio.append","payload":{"chunk":""}}`, protocol.InputAudioAppend{}},
+		"keys that begin alike":          {`{"type":"session.start","payload":{},"types":1,"typ":2,"typ\u0065s":3,"payloads":[]}`, protocol.SessionStart{}},
 		"an empty key":                   {`{"":0,"type":"session.start","payload":{}}`, protocol.SessionStart{}},
 		"payload of a later version":     {`{"type":"response.cancel","payload":{"responseId":"r","playedMs":3}}`, protocol.ResponseCancel{}},
 	} {
@@ -232,5 +237,18 @@ func TestDecodeKeepsNothingOfTheFrame(t *testing.T) {
 		if got != m {
 			t.Errorf("%T changed with its frame: %#v", m, got)
 		}
+	}
+}
+
+// However many keys a message has, and however they are written, they cost nothing but the look at them.
+func TestDecodeDoesNotAllocateForKeys(t *testing.T) {
+	frame := []byte(`{` + strings.Repeat(`"\u0074ypf":0,"\n":{"":[]},"payloae":"",`, 100) + `"type":"session.start","payload":{}}`)
+	n := testing.AllocsPerRun(100, func() {
+		if _, err := protocol.Decode(frame, protocol.Client); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }

@@ -147,7 +147,7 @@ var nasty = []string{
 	`a "quote" and a \ backslash`,
 	"tab\tnewline\nreturn\rbell\abackspace\bfeed\fnul\x00unit\x1fdelete\x7f",
 	"<script>&amp;</script>",
-	"line\u2028paragraph\u2029end",
+	"line\u2028paragraph\u2029end", "line\u2028", "paragraph\u2029",
 	"\u2027 and \u202a are their harmless neighbours … “quoted” – dashed",
 	"Grüße, 你好, שלום",
 	"emoji 🛥️👩‍🚀",
