@@ -31,12 +31,13 @@ export function BannerRow({ app }: { app: App }): JSX.Element {
 }
 
 function Row({ app, shown }: { app: App; shown: NonNullable<ReturnType<typeof banner>> }): JSX.Element {
-  const { strong, text, alert, action } = shown;
+  const { strong, text, countdown, tone, action } = shown;
   return (
-    <div id="banner" class="banner" data-bad={alert ? 'yes' : 'no'}>
+    <div id="banner" class="banner" data-tone={tone}>
       <Icon name="warning" />
       <p>
         <strong>{strong}</strong> {text}
+        {countdown && <span aria-live="off">{countdown}</span>}
       </p>
       {action && (
         <button type="button" class="button" onClick={() => app.act(action.does)}>

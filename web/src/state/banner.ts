@@ -7,8 +7,12 @@ export type BannerAction = 'connect' | 'try now' | 'microphone' | 'settings' | '
 export interface Banner {
   strong: string;
   text: string;
-  /** Whether it interrupts a screen reader, and is drawn in the colour of what is bad. */
+  /** What changes every second, which is seen and not read aloud. */
+  countdown?: string;
+  /** Whether it interrupts a screen reader. */
   alert: boolean;
+  /** Whether it goes away by itself, or needs somebody. */
+  tone: 'passing' | 'bad';
   action: { does: BannerAction; word: string } | null;
 }
 
@@ -28,6 +32,7 @@ export function banner(model: Model, now: number, idleMs: number): Banner | null
           strong: 'Connected again,',
           text: 'to a new session. What was said before is not known to it.',
           alert: false,
+          tone: 'passing',
           action: { does: 'dismiss new session', word: 'Dismiss' },
         }
       : null)
@@ -38,14 +43,27 @@ function connectionBanner({ connection }: Model, now: number, idleMs: number): B
   const { state, cause, retryAt } = connection;
   if (retryAt !== null) {
     const seconds = Math.max(1, Math.ceil((retryAt - now) / 1000));
-    return { strong: 'Connection lost.', text: `Trying again in ${seconds} s.`, alert: false, action: { does: 'try now', word: 'Try now' } };
+    return {
+      strong: 'Connection lost.',
+      text: '',
+      countdown: `Trying again in ${seconds} s.`,
+      alert: true,
+      tone: 'passing',
+      action: { does: 'try now', word: 'Try now' },
+    };
   }
   if (state === 'not connected') {
-    return { strong: 'Not connected.', text: 'Nothing is sent and nothing is heard.', alert: false, action: { does: 'connect', word: 'Connect' } };
+    return {
+      strong: 'Not connected.',
+      text: 'Nothing is sent and nothing is heard.',
+      alert: false,
+      tone: 'passing',
+      action: { does: 'connect', word: 'Connect' },
+    };
   }
   if (state === 'error') {
     const text = cause?.kind === 'malformed' ? 'The gateway sent a message that this page cannot read.' : 'The gateway cannot be reached.';
-    return { strong: 'Connection error.', text, alert: true, action: { does: 'connect', word: 'Connect again' } };
+    return { strong: 'Connection error.', text, alert: true, tone: 'bad', action: { does: 'connect', word: 'Connect again' } };
   }
   if (state === 'disconnected') return closedBanner(cause?.kind === 'closed' ? cause.code : 0, idleMs);
   return null;
@@ -55,15 +73,15 @@ function closedBanner(code: number, idleMs: number): Banner {
   const connect = (word: string): Banner['action'] => ({ does: 'connect', word });
   switch (code) {
     case 1008:
-      return { strong: 'The gateway refused this page.', text: '', alert: true, action: null };
+      return { strong: 'The gateway refused this page.', text: '', alert: true, tone: 'bad', action: null };
     case 1009:
-      return { strong: 'The gateway closed the connection:', text: 'a message was too big.', alert: true, action: connect('Connect again') };
+      return { strong: 'The gateway closed the connection:', text: 'a message was too big.', alert: true, tone: 'bad', action: connect('Connect again') };
     case 4004:
-      return { strong: 'The gateway is full.', text: '', alert: true, action: connect('Try again') };
+      return { strong: 'The gateway is full.', text: '', alert: true, tone: 'bad', action: connect('Try again') };
     case 4005:
-      return { strong: 'Disconnected.', text: `Closed after ${duration(idleMs)} without a turn.`, alert: true, action: connect('Start a new session') };
+      return { strong: 'Disconnected.', text: `Closed after ${duration(idleMs)} without a turn.`, alert: true, tone: 'bad', action: connect('Start a new session') };
     default:
-      return { strong: 'Disconnected.', text: 'The gateway closed the connection.', alert: true, action: connect('Start a new session') };
+      return { strong: 'Disconnected.', text: 'The gateway closed the connection.', alert: true, tone: 'bad', action: connect('Start a new session') };
   }
 }
 
@@ -84,7 +102,7 @@ const faults: Record<Fault, [strong: string, text: string]> = {
 function microphoneBanner(fault: Fault | null): Banner | null {
   if (!fault) return null;
   const [strong, text] = faults[fault];
-  return { strong, text, alert: true, action: { does: 'microphone', word: 'Try again' } };
+  return { strong, text, alert: true, tone: 'bad', action: { does: 'microphone', word: 'Try again' } };
 }
 
 const wrong = ['Something went wrong in the gateway.', 'The session goes on.'] as const;
@@ -111,13 +129,13 @@ function failureBanner(model: Model): Banner | null {
   if (!failure) return null;
   const known = Object.hasOwn(failureWords, failure.code) ? failureWords[failure.code as ErrorCode] : wrong;
   const strong = known[0].replace('{agent}', agentName(model));
-  if (failure.code === 'session_limit') return { strong, text: '', alert: true, action: { does: 'connect', word: 'Try again' } };
+  if (failure.code === 'session_limit') return { strong, text: '', alert: true, tone: 'bad', action: { does: 'connect', word: 'Try again' } };
   if (failure.code === 'agent_unavailable') {
-    return { strong, text: '', alert: true, action: { does: 'settings', word: 'Choose another' } };
+    return { strong, text: '', alert: true, tone: 'bad', action: { does: 'settings', word: 'Choose another' } };
   }
   if (failure.code === 'speech_unavailable') {
     const why = model.engines?.transcriber?.why;
-    return { strong, text: why ? full(why) : known[1], alert: true, action: dismissFailure };
+    return { strong, text: why ? full(why) : known[1], alert: true, tone: 'bad', action: dismissFailure };
   }
-  return { strong, text: known[1], alert: true, action: dismissFailure };
+  return { strong, text: known[1], alert: true, tone: 'bad', action: dismissFailure };
 }

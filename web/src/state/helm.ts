@@ -84,7 +84,7 @@ export function helm(model: Model): Helm {
   return {
     ...words(model, there, refused ? fault : null),
     control: {
-      shape: shell ? 'shell' : !there || refused ? (waiting(model) ? 'microphone' : 'microphone struck') : 'microphone',
+      shape: shape(model, there, refused),
       ring: ring(model, there, refused),
       label: controlLabel(model, there),
       disabled: controlOff !== null && talk.held === null,
@@ -105,6 +105,13 @@ function waiting({ connection, talk }: Model): boolean {
     connection.retryAt !== null ||
     (connection.state === 'connected' && talk.sessionId === null)
   );
+}
+
+function shape(model: Model, there: boolean, refused: boolean): ControlShape {
+  if (model.turns === 'deterministic') return 'shell';
+  // Struck where it stays so until somebody acts; not where it comes back by itself or was never the microphone's fault.
+  const gone = !there && !waiting(model) && model.connection.state !== 'error';
+  return gone || (there && refused) ? 'microphone struck' : 'microphone';
 }
 
 function ring(model: Model, there: boolean, refused: boolean): RingLook {

@@ -146,7 +146,17 @@ function begun(talk: Talk): Talk {
 /** The session is over: nothing is active, and everything that was shown stays. */
 function gone(talk: Talk, when: When): Talk {
   const kept = patch(talk, (turn) => ({ ...turn, cut: turn.cut ?? 'lost' }));
-  return { ...kept, sessionId: null, phase: 'idle', held: null, inFlight: null, partial: '', open: null, since: when.clock };
+  return {
+    ...kept,
+    sessionId: null,
+    phase: 'idle',
+    held: null,
+    inFlight: null,
+    partial: '',
+    failure: null,
+    open: null,
+    since: when.clock,
+  };
 }
 
 function server(talk: Talk, event: ServerEvent, when: When): Talk {

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { fetchEngines, readEngines, readTurns, socketAddress } from './engines';
+
+const answer = {
+  turns: 'agent',
+  agent: { name: 'echo', label: 'Echo (built in)', available: true },
+  transcriber: { name: 'pocketsphinx', label: 'PocketSphinx, US English', available: false, why: 'not in this build', better: 'Use a service' },
+};
+
+test('what the gateway says of its engines', () => {
+  expect(readEngines(answer)).toEqual({
+    turns: 'agent',
+    agent: { name: 'echo', label: 'Echo (built in)', available: true, why: '', better: '' },
+    transcriber: { name: 'pocketsphinx', label: 'PocketSphinx, US English', available: false, why: 'not in this build', better: 'Use a service' },
+  });
+});
+
+test.each([null, 'agent', {}, { turns: 'both' }, { turns: 1 }])('%j is no such answer', (value) => {
+  expect(readEngines(value)).toBeNull();
+});
+
+test('an engine that is missing or nameless is none; one without a label has its name', () => {
+  expect(readEngines({ turns: 'deterministic', agent: { label: 'X' } })).toEqual({ turns: 'deterministic', agent: null, transcriber: null });
+  expect(readEngines({ ...answer, agent: { name: 'echo', available: 'yes' } })!.agent).toMatchObject({ label: 'echo', available: false });
+});
+
+test('a gateway that fails, answers something else or not at all gives null', async () => {
+  const get = (body: string, status = 200): typeof fetch => async () => new Response(body, { status });
+  expect(await fetchEngines(get(JSON.stringify(answer)))).toEqual(readEngines(answer));
+  expect(await fetchEngines(get('<html>'))).toBeNull();
+  expect(await fetchEngines(get(JSON.stringify(answer), 500))).toBeNull();
+  expect(await fetchEngines(async () => Promise.reject(new TypeError('network')))).toBeNull();
+  const silent: typeof fetch = (_, init) => new Promise((_, no) => init!.signal!.addEventListener('abort', () => no(new Error('late'))));
+  expect(await fetchEngines(silent, 5)).toBeNull();
+});
+
+test('the socket is on the page\'s own origin', () => {
+  expect(socketAddress({ protocol: 'http:', host: '127.0.0.1:8080' }, 'agent')).toBe('ws://127.0.0.1:8080/ws?turns=agent');
+  expect(socketAddress({ protocol: 'https:', host: 'vela.example' }, 'deterministic')).toBe('wss://vela.example/ws?turns=deterministic');
+});
+
+test('only the two kinds of turns', () => {
+  expect([readTurns('agent'), readTurns('deterministic'), readTurns('AGENT'), readTurns(null)]).toEqual(['agent', 'deterministic', null, null]);
+});
