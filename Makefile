@@ -1,0 +1,72 @@
+# Vela. `make run` is the product, `make test` the proof; both set up what they need.
+
+# Speech recognition is in the build where its library is; without it everything else runs.
+TAGS  := $(shell pkg-config --exists pocketsphinx 2>/dev/null && echo pocketsphinx)
+ADDR  ?= 127.0.0.1:8080
+TURNS ?= agent
+GO    := go
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test check test-go test-web test-e2e bench fuzz generate clean packages packages-test
+
+help: ## Show this list
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+run: packages ## Set up, build and start the gateway: hold the button on its page and talk (ADDR=, TURNS=)
+	@$(MAKE) --no-print-directory build
+	@./bin/vela serve --addr $(ADDR) --turns $(TURNS)
+
+build: web/dist/index.html ## Build the page and the program, bin/vela
+	$(GO) build -tags '$(TAGS)' -o bin/vela ./gateway/cmd/vela
+
+test: packages packages-test ## Set up and run every test
+	@$(MAKE) --no-print-directory check test-web build test-go test-e2e
+
+check: ## Formatting, vet, tidiness, a build without cgo
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet -tags '$(TAGS)' ./...
+	cd e2e && $(GO) vet ./...
+	$(GO) mod tidy -diff
+	cd e2e && $(GO) mod tidy -diff
+	CGO_ENABLED=0 $(GO) build ./...
+
+test-go: ## The Go tests, with the race detector
+	$(GO) test -race -tags '$(TAGS)' ./...
+
+test-web: web/node_modules ## The page's unit tests and types
+	cd web && npm run --silent typecheck && npm test --silent
+
+test-e2e: build e2e/node_modules ## The built program from outside: scripted turns, a real browser
+	cd e2e && $(GO) test -race -count=1 ./...
+
+bench: build ## Measure beside a bare server, and print ratios
+	cd e2e && $(GO) build -o ../bin/bare ./bench/bare && $(GO) build -o ../bin/bench ./bench
+	./bin/bench -vela bin/vela -bare bin/bare
+
+fuzz: ## Fuzz whatever reads bytes from outside, a minute each
+	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime 60s ./protocol
+	$(GO) test -run '^$$' -fuzz FuzzReadWAV -fuzztime 60s ./session/speech
+	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s ./gateway/script
+
+generate: ## Write again what comes out of the Go types and tables
+	$(GO) test ./protocol ./session ./gateway/... -update
+
+clean: ## Remove what was built
+	rm -rf bin web/dist/assets web/dist/index.html web/node_modules e2e/node_modules
+
+packages:
+	@.ci/packages run
+
+packages-test:
+	@.ci/packages test
+
+web/node_modules: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+web/dist/index.html: web/node_modules $(shell find web/src web/public web/protocol web/index.html web/vite.config.ts -type f -not -path '*/node_modules/*' 2>/dev/null)
+	cd web && npm run --silent build
+
+e2e/node_modules: e2e/package-lock.json
+	cd e2e && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
