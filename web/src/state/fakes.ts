@@ -1,0 +1,107 @@
+// For tests: the page without a browser.
+import type { Chunk } from '../audio/chunker';
+import { MicrophoneError, type MicrophoneEvents, type MicrophoneFault } from '../audio/microphone';
+import { FakeSocket, FakeTimers } from '../client/fakes';
+import type { Engines, Turns } from '../client/engines';
+import { App } from './app';
+
+export const engines: Engines = {
+  turns: 'agent',
+  agent: { name: 'echo', label: 'Echo (built in)', available: true, why: '', better: '' },
+  transcriber: { name: 'pocketsphinx', label: 'PocketSphinx, US English', available: true, why: '', better: 'Set a service' },
+};
+
+export class FakeMicrophone {
+  opened: string[] = [];
+  closed = 0;
+  fault: MicrophoneFault | null = null;
+  events: MicrophoneEvents | null = null;
+  /** When set, opening waits until answer() is called. */
+  slow = false;
+  answer: () => void = () => {};
+  /** What is still in the worklet when it is flushed. */
+  left: Chunk[] = [];
+
+  open = async (deviceId: string, events: MicrophoneEvents): Promise<{ deviceId: string; flush(): Promise<void>; close(): void }> => {
+    this.opened.push(deviceId);
+    if (this.slow) await new Promise<void>((done) => (this.answer = done));
+    if (this.fault) throw new MicrophoneError(this.fault);
+    this.events = events;
+    return {
+      deviceId,
+      flush: async () => {
+        await Promise.resolve();
+        for (const chunk of this.left.splice(0)) events.onChunk(chunk);
+      },
+      close: () => {
+        this.closed++;
+        this.events = null;
+      },
+    };
+  };
+
+  hear(...bytes: number[]): void {
+    this.events!.onChunk(chunk(...bytes));
+  }
+}
+
+export function chunk(...bytes: number[]): Chunk {
+  return { pcm: Uint8Array.from(bytes), level: 0.5 };
+}
+
+export interface Bench {
+  app: App;
+  sockets: FakeSocket[];
+  socket(): FakeSocket;
+  timers: FakeTimers;
+  microphone: FakeMicrophone;
+  addresses: string[];
+  stored: Map<string, string>;
+}
+
+export interface BenchOptions {
+  turns?: Turns;
+  search?: string;
+  engines?: Engines | null;
+  greet?: boolean;
+}
+
+/** An app that has started and, unless told otherwise, was greeted by the gateway. */
+export async function bench({ turns = 'deterministic', search = '', engines: has = engines, greet = true }: BenchOptions = {}): Promise<Bench> {
+  const sockets: FakeSocket[] = [];
+  const timers = new FakeTimers();
+  const microphone = new FakeMicrophone();
+  const addresses: string[] = [];
+  const stored = new Map<string, string>();
+  const app = new App({
+    location: { protocol: 'http:', host: 'gateway', search },
+    setAddress: (a) => addresses.push(a),
+    storage: { getItem: (k) => stored.get(k) ?? null, setItem: (k, v) => void stored.set(k, v) },
+    timers,
+    steady: () => timers.now(),
+    vibrate: () => {},
+    fetchEngines: async () => has && { ...has, turns },
+    openMicrophone: microphone.open,
+    inputDevices: async () => [],
+    socket: (url) => {
+      sockets.push(new FakeSocket(url));
+      return sockets.at(-1)!;
+    },
+  });
+  await app.start();
+  if (greet) sockets.at(-1)!.greet();
+  return { app, sockets, socket: () => sockets.at(-1)!, timers, microphone, addresses, stored };
+}
+
+/** Lets everything that was promised happen. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 10; i++) await Promise.resolve();
+}
+
+/** Speaks and is heard: the microphone is open and the control is held. */
+export async function openMicrophone(b: Bench): Promise<void> {
+  b.app.press();
+  await settle();
+  b.app.release();
+  await settle();
+}
