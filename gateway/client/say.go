@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -57,7 +58,7 @@ func say(ctx context.Context, l link, samples []int16, o SayOptions) (Reply, err
 	err := t.follow(ctx, l)
 	close(over)
 	sender.Wait()
-	if err == nil {
+	if err == nil && !errors.Is(sendErr, errOver) {
 		err = sendErr
 	}
 	if err == nil && t.failed != nil {
@@ -69,22 +70,39 @@ func say(ctx context.Context, l link, samples []int16, o SayOptions) (Reply, err
 // ChunkLength is how much audio [Client.Say] puts into one message.
 const ChunkLength = 40 * time.Millisecond
 
-// speak appends the samples chunk by chunk, each when it is due, and commits. It stops without an error once over is closed.
+// Append sends speech, mono samples at [speech.Rate], as [Client.Say] does: chunk by chunk at the speed of speech, or as
+// fast as the gateway takes it. It neither commits nor receives, and may be called from any goroutine.
+func (c *Client) Append(ctx context.Context, samples []int16, fast bool) error {
+	return appendAudio(ctx, c, samples, fast, nil)
+}
+
+// speak appends the samples and commits.
 func speak(ctx context.Context, l link, samples []int16, fast bool, over <-chan struct{}) error {
+	if err := appendAudio(ctx, l, samples, fast, over); err != nil {
+		return err
+	}
+	return l.Send(ctx, protocol.InputAudioCommit{})
+}
+
+// errOver ends the sender of a turn that is over.
+var errOver = errors.New("client: the turn is over")
+
+// appendAudio sends each chunk when it is due, until over is closed.
+func appendAudio(ctx context.Context, l link, samples []int16, fast bool, over <-chan struct{}) error {
 	const size = int(ChunkLength * speech.Rate / time.Second)
 	began := time.Now()
 	for at := 0; at < len(samples); at += size {
 		chunk := samples[at:min(at+size, len(samples))]
 		sent := speech.Duration(at+len(chunk), speech.Rate)
-		if !waitUntil(ctx, began.Add(due(sent, fast)), over) {
-			return context.Cause(ctx)
+		if err := waitUntil(ctx, began.Add(due(sent, fast)), over); err != nil {
+			return err
 		}
 		text := base64.StdEncoding.EncodeToString(speech.Bytes(chunk))
 		if err := l.Send(ctx, protocol.InputAudioAppend{Chunk: text}); err != nil {
 			return err
 		}
 	}
-	return l.Send(ctx, protocol.InputAudioCommit{})
+	return nil
 }
 
 // The gateway takes a minute of audio at any speed and holds the average to twice the speed of speech after it. A second
@@ -99,22 +117,17 @@ func due(sent time.Duration, fast bool) time.Duration {
 	return sent
 }
 
-// waitUntil says whether to go on.
-func waitUntil(ctx context.Context, t time.Time, over <-chan struct{}) bool {
+// waitUntil returns why not to go on, nil once it is time.
+func waitUntil(ctx context.Context, t time.Time, over <-chan struct{}) error {
 	timer := time.NewTimer(time.Until(t))
 	defer timer.Stop()
 	select {
 	case <-over:
-		return false
+		return errOver
 	case <-ctx.Done():
-		return false
+		return context.Cause(ctx)
 	case <-timer.C:
-	}
-	select {
-	case <-over: // both may have been ready
-		return false
-	default:
-		return ctx.Err() == nil
+		return ctx.Err()
 	}
 }
 

@@ -1,0 +1,168 @@
+package script
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Diff says how a message differs from an expected one, which is JSON with the placeholders of the package: a line for
+// each difference, with its place. It is empty when the two agree. The error is about the expectation.
+func Diff(expected, got string) (string, error) {
+	p, err := parsePattern(expected)
+	if err != nil {
+		return "", err
+	}
+	return strings.Join(p.differences([]byte(got), map[string]any{}), "\n"), nil
+}
+
+// maxDifferences is how many are worth reading.
+const maxDifferences = 8
+
+// differences matches a message; bound are the named values so far, and those of a message that agrees are added.
+func (p *pattern) differences(got []byte, bound map[string]any) []string {
+	v, err := parseJSON(got)
+	if err != nil {
+		return []string{fmt.Sprintf("it is not JSON: %v", err)}
+	}
+	m := matcher{bound: maps.Clone(bound)}
+	m.value("", p.value, v)
+	if len(m.found) == 0 {
+		maps.Copy(bound, m.bound)
+	}
+	return m.found[:min(len(m.found), maxDifferences)]
+}
+
+// matcher collects the differences between two values.
+type matcher struct {
+	bound map[string]any
+	found []string
+}
+
+func (m *matcher) differ(path, format string, args ...any) {
+	if path == "" {
+		path = "the top"
+	}
+	m.found = append(m.found, "at "+path+": "+fmt.Sprintf(format, args...))
+}
+
+// value matches one value.
+func (m *matcher) value(path string, want, got any) {
+	switch want := want.(type) {
+	case placeholder:
+		m.placeholder(path, want, got)
+	case map[string]any:
+		if g, ok := got.(map[string]any); ok {
+			m.object(path, want, g)
+			return
+		}
+		m.differ(path, "expected an object, got %s", show(got))
+	case []any:
+		if g, ok := got.([]any); ok {
+			m.array(path, want, g)
+			return
+		}
+		m.differ(path, "expected an array, got %s", show(got))
+	default:
+		if !equal(want, got) {
+			m.differ(path, "expected %s, got %s", show(want), show(got))
+		}
+	}
+}
+
+func (m *matcher) object(path string, want, got map[string]any) {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if g, ok := got[key]; ok {
+			m.value(member(path, key), want[key], g)
+		} else {
+			m.differ(member(path, key), "expected %s, but the field is missing", show(want[key]))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[key]; !ok {
+			m.differ(member(path, key), "unexpected field, %s", show(got[key]))
+		}
+	}
+}
+
+func (m *matcher) array(path string, want, got []any) {
+	for i := range min(len(want), len(got)) {
+		m.value(fmt.Sprintf("%s[%d]", path, i), want[i], got[i])
+	}
+	if len(want) != len(got) {
+		m.differ(path, "expected %d elements, got %d", len(want), len(got))
+	}
+}
+
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+// placeholder matches a value against one, and gives it its name.
+func (m *matcher) placeholder(path string, want placeholder, got any) {
+	known, named := m.bound[want.name]
+	text, isText := got.(string)
+	_, isNumber := got.(json.Number)
+	switch {
+	case want.kind == "other" && !named:
+		m.differ(path, "nothing was called %s before", want.name)
+	case want.kind == "other":
+		if equal(known, got) {
+			m.differ(path, "expected anything but %s", show(known))
+		}
+	case want.kind == "text" && !isText, want.kind == "number" && !isNumber, want.kind == "uuid" && !uuid.MatchString(text),
+		want.kind == "contains" && !strings.Contains(text, want.text):
+		m.differ(path, "expected %s, got %s", want, show(got))
+	case want.name == "":
+	case named && !equal(known, got):
+		m.differ(path, "expected %s as before, got %s", show(known), show(got))
+	default:
+		m.bound[want.name] = got
+	}
+}
+
+// equal compares values; numbers by what they are worth.
+func equal(a, b any) bool {
+	x, okX := a.(json.Number)
+	y, okY := b.(json.Number)
+	if okX && okY && x != y {
+		f, errF := x.Float64()
+		g, errG := y.Float64()
+		return errF == nil && errG == nil && f == g
+	}
+	return show(a) == show(b) // keys are sorted
+}
+
+func member(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// show is a value as JSON, with its placeholders as they were written.
+func show(v any) string {
+	switch v := v.(type) {
+	case placeholder:
+		return v.String()
+	case map[string]any:
+		parts := make([]string, 0, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, strconv.Quote(key)+":"+show(v[key]))
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = show(v[i])
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	case string:
+		return strconv.Quote(v)
+	case nil:
+		return "null"
+	}
+	return fmt.Sprint(v)
+}
