@@ -8,12 +8,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
 )
 
 // cli is every command, flag and environment variable; the README's table is made from it.
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the gateway and its page."`
+	Say     sayCmd     `cmd:"" help:"Speak a WAV file to a gateway, and print what it recognised and answered."`
+	Script  scriptCmd  `cmd:"" help:"Run scripted turns against a gateway, and say PASS or FAIL for each."`
 	Engines enginesCmd `cmd:"" help:"Show every speech engine and agent: whether it is there, and why not."`
 }
 

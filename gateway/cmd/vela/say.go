@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"vela/gateway/client"
+	"vela/protocol"
+	"vela/session/speech"
+)
+
+type sayCmd struct {
+	File string `arg:"" help:"WAV file, PCM of any rate and up to 8 channels; - reads standard input."`
+	URL  string `help:"Gateway to speak to." default:"127.0.0.1:8080" env:"VELA_URL"`
+	Fast bool   `help:"Send as fast as the gateway takes it, not at the speed of speech."`
+}
+
+// longest bounds what is read of a file: a turn may have ten minutes of audio, and files come at up to 192 kHz.
+const longest = 192_000 * 60 * 11
+
+// Run speaks one turn. What was recognised and answered goes to standard output, everything else to standard error.
+func (c *sayCmd) Run(ctx context.Context, io streams) error {
+	samples, err := c.read()
+	if err != nil {
+		return err
+	}
+	conn, err := client.Dial(ctx, c.URL, client.Options{Turns: "agent"})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	fmt.Fprintf(io.err, "speaking %.1f s\n", speech.Duration(len(samples), speech.Rate).Seconds())
+	t := &teller{streams: io}
+	_, err = conn.Say(ctx, samples, client.SayOptions{Fast: c.Fast, On: t.tell})
+	t.end()
+	return err
+}
+
+func (c *sayCmd) read() ([]int16, error) {
+	in := io.Reader(os.Stdin)
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the WAV file: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	wav, err := speech.ReadWAV(in, longest)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.File, err)
+	}
+	if most := 10 * time.Minute; wav.Duration() > most {
+		return nil, fmt.Errorf("%s: %s of audio: a turn takes at most %s", c.File, wav.Duration().Round(time.Second), most)
+	}
+	samples, err := speech.Resample(wav.Samples, wav.Rate, speech.Rate)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.File, err)
+	}
+	if len(samples) == 0 {
+		return nil, errors.New(c.File + ": there is no audio in it")
+	}
+	return samples, nil
+}
+
+// teller prints a turn as it happens.
+type teller struct {
+	streams
+	answering bool
+}
+
+func (t *teller) tell(m protocol.Message) {
+	switch m := m.(type) {
+	case protocol.TranscriptPartial:
+		fmt.Fprintf(t.err, "… %s\n", m.Text)
+	case protocol.TranscriptFinal:
+		if m.Text == "" {
+			fmt.Fprintln(t.err, "Nothing was recognised.")
+			return
+		}
+		fmt.Fprintf(t.out, "you: %s\n", m.Text)
+	case protocol.ResponseTextDelta:
+		if !t.answering {
+			t.answering = true
+			fmt.Fprint(t.out, "agent: ")
+		}
+		fmt.Fprint(t.out, m.Text)
+	}
+}
+
+func (t *teller) end() {
+	if t.answering {
+		fmt.Fprintln(t.out)
+	}
+}
