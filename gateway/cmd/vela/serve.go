@@ -14,15 +14,15 @@ import (
 
 type serveCmd struct {
 	Addr           string        `help:"Address to listen on. Only loopback addresses are taken." default:"127.0.0.1:8080" env:"VELA_ADDR"`
-	Turns          string        `help:"What a client gets that does not ask: ${enum}." enum:"deterministic,agent" default:"deterministic" env:"VELA_TURNS"`
+	Turns          string        `help:"What a client gets that does not ask: deterministic or agent turns." enum:"deterministic,agent" default:"deterministic" env:"VELA_TURNS"`
 	Pace           time.Duration `help:"Pause between the events of a deterministic answer; 0s answers at once." default:"120ms" env:"VELA_PACE"`
 	Origin         []string      `help:"Origin of another page that may connect, such as https://example.org. May be repeated." placeholder:"ORIGIN" env:"VELA_ORIGIN"`
 	MaxSessions    int           `help:"How many sessions may run at once." default:"1000" env:"VELA_MAX_SESSIONS"`
 	Idle           time.Duration `help:"How long a session may last without a word." default:"10m" env:"VELA_IDLE"`
 	SpeechModel    string        `help:"Folder of PocketSphinx's model; where the system keeps it, unless given." placeholder:"DIR" env:"VELA_SPEECH_MODEL"`
 	SpeechDecoders int           `help:"How many may speak at once, at about 100 MB each; 0 is one a CPU, at least 2." default:"0" env:"VELA_SPEECH_DECODERS"`
-	LogLevel       string        `help:"How much to log: ${enum}." enum:"debug,info,warn,error" default:"info" env:"VELA_LOG_LEVEL"`
-	LogFormat      string        `help:"How to log: ${enum}." enum:"text,json" default:"text" env:"VELA_LOG_FORMAT"`
+	LogLevel       string        `help:"How much to log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" env:"VELA_LOG_LEVEL"`
+	LogFormat      string        `help:"How to log: text or json." enum:"text,json" default:"text" env:"VELA_LOG_FORMAT"`
 }
 
 // Validate is called by kong after parsing.
