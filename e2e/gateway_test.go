@@ -1,0 +1,299 @@
+// Package e2e runs the built program from outside, as its users do: it imports none of Vela's code. The program is
+// ../bin/vela, which make builds; VELA_BIN names another.
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"nhooyr.io/websocket"
+)
+
+func program(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("VELA_BIN")
+	if path == "" {
+		path = filepath.Join("..", "bin", "vela")
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("the program is not built: run make build (%v)", err)
+	}
+	return path
+}
+
+// gateway is a running vela serve.
+type gateway struct {
+	*testing.T
+	cmd  *exec.Cmd
+	addr string
+	log  *bytes.Buffer // complete once the process has ended
+}
+
+func serve(t *testing.T, args ...string) *gateway {
+	t.Helper()
+	g := &gateway{T: t, log: new(bytes.Buffer)}
+	g.cmd = exec.Command(program(t), append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
+	g.cmd.Stderr = g.log
+	out, err := g.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.cmd.Process.Kill(); _ = g.cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_, addr, ok := strings.Cut(strings.TrimSpace(line), "Vela is at http://")
+	if !ok {
+		t.Fatalf("it said %q (%v)\n%s", line, err, g.log)
+	}
+	g.addr = addr
+	g.eventually("ready", func() bool { status, _ := g.get("/readyz"); return status == http.StatusOK })
+	return g
+}
+
+func (g *gateway) get(path string) (int, string) {
+	g.Helper()
+	resp, err := http.Get("http://" + g.addr + path)
+	if err != nil {
+		g.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body)
+}
+
+// eventually asks again, ten times a second, until it holds.
+func (g *gateway) eventually(what string, holds func() bool) {
+	g.Helper()
+	end := time.After(30 * time.Second)
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for !holds() {
+		select {
+		case <-end:
+			g.Fatalf("never %s", what)
+		case <-again.C:
+		}
+	}
+}
+
+// metric is the value of one of the gateway's metrics.
+func (g *gateway) metric(name string) float64 {
+	g.Helper()
+	_, text := g.get("/metrics")
+	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\S+)$`).FindStringSubmatch(text)
+	if m == nil {
+		g.Fatalf("no metric %s", name)
+	}
+	v, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		g.Fatal(err)
+	}
+	return v
+}
+
+// run runs the program to its end.
+func run(t *testing.T, stdin io.Reader, args ...string) (code int, out, errs string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	var o, e bytes.Buffer
+	cmd := exec.CommandContext(ctx, program(t), args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &o, &e
+	_ = cmd.Run()
+	return cmd.ProcessState.ExitCode(), o.String(), e.String()
+}
+
+// TestScripts runs every scripted turn, each against the same gateway: what one does must not disturb the next.
+func TestScripts(t *testing.T) {
+	g := serve(t)
+	files, err := filepath.Glob("scripts/*.vela")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nested, _ := filepath.Glob("scripts/*/*.vela")
+	if files = append(files, nested...); len(files) < 60 {
+		t.Fatalf("only %d scripts", len(files))
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(strings.TrimPrefix(file, "scripts/"), ".vela"), func(t *testing.T) {
+			t.Parallel()
+			if code, out, errs := run(t, nil, "script", "--url", g.addr, file); code != 0 {
+				t.Errorf("exit %d\n%s%s", code, out, errs)
+			}
+		})
+	}
+}
+
+// TestScriptsWithAGatewayOfTheirOwn: without --url one is started; a failing script fails the command.
+func TestScriptsWithAGatewayOfTheirOwn(t *testing.T) {
+	if code, out, errs := run(t, nil, "script", "scripts/handshake.vela"); code != 0 || !strings.Contains(out, "PASS") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	wrong := filepath.Join(t.TempDir(), "wrong.vela")
+	text := "# Expects what no gateway sends.\n< {\"type\":\"session.ready\",\"payload\":{\"sessionId\":\"me\"}}\n"
+	if err := os.WriteFile(wrong, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := run(t, nil, "script", wrong); code != 1 || !strings.Contains(out, "FAIL") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}
+
+// TestSay speaks with flite's voice, resampled by flite itself to 16 kHz and sent both ways.
+func TestSay(t *testing.T) {
+	wav := filepath.Join(t.TempDir(), "said.wav")
+	const sentence = "what is the weather like in london today"
+	if out, err := exec.Command("flite", "-voice", "slt", "-t", sentence, "-o", wav).CombinedOutput(); err != nil {
+		t.Fatalf("flite: %v\n%s", err, out)
+	}
+	g := serve(t)
+	for _, args := range [][]string{{"say", wav}, {"say", "--fast", wav}} {
+		code, out, errs := run(t, nil, append(args, "--url", g.addr)...)
+		heard, answered, ok := strings.Cut(out, "\nagent: You said: ")
+		heard = strings.TrimPrefix(heard, "you: ")
+		if code != 0 || !ok || strings.TrimSpace(answered) != heard || !strings.Contains(heard, "weather") {
+			t.Errorf("vela %v: exit %d\n%s%s", args, code, out, errs)
+		}
+		if !strings.Contains(errs, "… ") {
+			t.Errorf("vela %v showed no partial transcript\n%s", args, errs)
+		}
+	}
+	if code, _, errs := run(t, nil, "say", "--url", "127.0.0.1:1", wav); code != 1 || !strings.Contains(errs, "vela serve") {
+		t.Errorf("with no gateway: exit %d, %s", code, errs)
+	}
+}
+
+// TestStopping: SIGTERM ends sessions in the middle of a turn with 1001, and the process within 5 s and with 0.
+func TestStopping(t *testing.T) {
+	g := serve(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	busy, mute := g.dial(ctx), g.dial(ctx)
+	for _, c := range []*websocket.Conn{busy, mute} { // mute never reads again, and so never says goodbye
+		if err := c.Write(ctx, websocket.MessageText, []byte(`{"type":"mocked.turn.trigger","payload":{}}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	for err == nil {
+		_, _, err = busy.Read(ctx)
+	}
+	if code := websocket.CloseStatus(err); code != websocket.StatusGoingAway {
+		t.Errorf("closed with %d, want 1001", code)
+	}
+	if err := g.cmd.Wait(); err != nil {
+		t.Errorf("the process: %v\n%s", err, g.log)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func (g *gateway) dial(ctx context.Context) *websocket.Conn {
+	g.Helper()
+	c, _, err := websocket.Dial(ctx, "ws://"+g.addr+"/ws", nil)
+	if err != nil {
+		g.Fatal(err)
+	}
+	g.Cleanup(func() { _ = c.CloseNow() })
+	return c
+}
+
+// TestThePortIsTaken: the words say what to do.
+func TestThePortIsTaken(t *testing.T) {
+	g := serve(t)
+	code, _, errs := run(t, nil, "serve", "--addr", g.addr)
+	if code != 1 || !strings.Contains(errs, "--addr") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// TestTheProcessIsAsBefore: 1,000 sessions come and go, after a first 1,000 that fill what is kept for good.
+func TestTheProcessIsAsBefore(t *testing.T) {
+	g := serve(t, "--pace", "0s", "--log-level", "error")
+	goroutines := func() float64 { return g.metric("go_goroutines") }
+	before := goroutines()
+	g.comeAndGo(1000)
+	g.eventually(fmt.Sprintf("down to %v goroutines", before), func() bool { return goroutines() <= before })
+	memory := g.metric("process_resident_memory_bytes")
+	g.comeAndGo(1000)
+	g.eventually(fmt.Sprintf("down to %v goroutines", before), func() bool { return goroutines() <= before })
+	if after := g.metric("process_resident_memory_bytes"); after > 1.1*memory {
+		t.Errorf("%.1f MB before, %.1f MB after: more than 10 %% more", memory/1e6, after/1e6)
+	}
+}
+
+// comeAndGo has fifty clients at a time each run a turn and leave.
+func (g *gateway) comeAndGo(sessions int) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	places := make(chan struct{}, 50)
+	var wg sync.WaitGroup
+	for range sessions {
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			if err := g.oneTurn(ctx); err != nil {
+				g.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	g.eventually("without a session", func() bool { return g.metric("vela_sessions") == 0 })
+}
+
+func (g *gateway) oneTurn(ctx context.Context) error {
+	c, _, err := websocket.Dial(ctx, "ws://"+g.addr+"/ws", nil)
+	if err != nil {
+		return err
+	}
+	defer c.CloseNow()
+	if err := c.Write(ctx, websocket.MessageText, []byte(`{"type":"mocked.turn.trigger","payload":{}}`)); err != nil {
+		return err
+	}
+	for {
+		_, frame, err := c.Read(ctx)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(frame), "response.completed") {
+			return nil
+		}
+	}
+}
+
+// TestNothingSecretIsTold: what clients and operators see names no path of the host.
+func TestNothingSecretIsTold(t *testing.T) {
+	home, _ := os.Getwd()
+	g := serve(t, "--speech-model", filepath.Join(home, "no-such-model"))
+	for _, path := range []string{"/api/engines", "/metrics", "/", "/readyz"} {
+		if _, body := g.get(path); strings.Contains(body, home) {
+			t.Errorf("%s names a path of the host:\n%.400s", path, body)
+		}
+	}
+	_ = g.cmd.Process.Signal(syscall.SIGTERM)
+	_ = g.cmd.Wait()
+	if strings.Contains(g.log.String(), home) {
+		t.Errorf("the log names a path of the host:\n%s", g.log)
+	}
+}
