@@ -81,6 +81,8 @@ func TestReadyThenClose(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Errorf("the second time: %v", err)
 	}
+	_, err := c.Receive(within(t))
+	checkClosed(t, err, client.CloseNormal, "the gateway closed the connection with 1000")
 }
 
 func TestSend(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"nhooyr.io/websocket"
 
@@ -21,6 +22,11 @@ const maxMessage = 4 << 20
 // socket is the WebSocket. This file is the only one of the package that knows the library.
 type socket struct {
 	conn *websocket.Conn
+
+	// Our own close takes its half of the handshake from under whoever reads, so the reader asks it how that went.
+	closing atomic.Bool
+	closed  chan struct{} // closed when our close has come to its end
+	end     error         // how; to be read after that
 }
 
 // dialSocket upgrades. Every connection has a transport of its own, so that nothing is left of one that failed.
@@ -35,7 +41,7 @@ func dialSocket(ctx context.Context, a Address, o Options) (*socket, error) {
 		return nil, dialError(ctx, a, resp, err)
 	}
 	conn.SetReadLimit(maxMessage)
-	return &socket{conn}, nil
+	return &socket{conn: conn, closed: make(chan struct{})}, nil
 }
 
 func dialError(ctx context.Context, a Address, resp *http.Response, err error) error {
@@ -95,6 +101,14 @@ func (s *socket) ended(ctx context.Context, act string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("client: %s: %w", act, context.Cause(ctx))
 	}
+	if websocket.CloseStatus(err) == -1 && s.closing.Load() {
+		<-s.closed
+		err = s.end
+	}
+	return closeError(err)
+}
+
+func closeError(err error) *CloseError {
 	var closed websocket.CloseError
 	if errors.As(err, &closed) {
 		return &CloseError{Code: protocol.CloseCode(closed.Code), Reason: closed.Reason}
@@ -102,13 +116,22 @@ func (s *socket) ended(ctx context.Context, act string, err error) error {
 	return &CloseError{Code: CloseAbnormal, Err: err}
 }
 
-// close is not an error when the other side has closed first.
+// close is not an error when the other side has closed first, or there has been a close before.
 func (s *socket) close() error {
-	err := s.conn.Close(websocket.StatusNormalClosure, "")
-	if err == nil || errors.Is(err, net.ErrClosed) || websocket.CloseStatus(err) != -1 {
+	if s.closing.Swap(true) {
+		<-s.closed
 		return nil
 	}
-	return fmt.Errorf("client: close: %w", err)
+	defer close(s.closed)
+	s.end = s.conn.Close(websocket.StatusNormalClosure, "")
+	if s.end == nil { // the gateway has answered with the same code
+		s.end = websocket.CloseError{Code: websocket.StatusNormalClosure}
+		return nil
+	}
+	if errors.Is(s.end, net.ErrClosed) || websocket.CloseStatus(s.end) != -1 {
+		return nil
+	}
+	return fmt.Errorf("client: close: %w", s.end)
 }
 
 func (s *socket) drop() { _ = s.conn.CloseNow() } // it can only have been closed already

@@ -11,13 +11,10 @@ import (
 // longest is how much audio one file may hold: what a gateway takes in one turn.
 const longest = 10 * time.Minute
 
-// maxRate bounds the memory that a file of the longest duration takes.
-const maxRate = 96000
-
 // ReadSpeech reads a WAV file of any rate and number of channels into what [Client.Say] takes: mono at [speech.Rate].
 // More than 10 minutes is an error, as is what [speech.ReadWAV] and [speech.Resample] refuse.
 func ReadSpeech(r io.Reader) ([]int16, error) {
-	wav, err := speech.ReadWAV(r, speech.Count(longest, maxRate))
+	wav, err := speech.ReadWAV(r, speech.Count(longest+time.Second, speech.MaxRate))
 	if err != nil {
 		return nil, err
 	}

@@ -53,9 +53,9 @@ func expectUntil(name string, want *pattern) action {
 			a, ok := p.next(ctx, name, time.Until(end))
 			switch {
 			case !ok:
-				return fmt.Errorf("expected  … %s\ngot       %d other messages, and not this one within %v", want.text, skipped, p.limit)
+				return fmt.Errorf("expected  … %s\ngot       %d other messages, and not this one within %v", short(want.text), skipped, p.limit)
 			case a.err != nil:
-				return fmt.Errorf("expected  … %s\ngot       %d other messages, then: %w", want.text, skipped, a.err)
+				return fmt.Errorf("expected  … %s\ngot       %d other messages, then: %w", short(want.text), skipped, a.err)
 			case a.compare(want, p.bound) == nil:
 				return nil
 			}
@@ -72,9 +72,9 @@ func expectBytes(name, want string) action {
 		case !ok:
 			return p.nothing(want)
 		case a.err != nil || a.raw.Binary:
-			return fmt.Errorf("expected  %s\ngot       %s", want, a)
+			return fmt.Errorf("expected  %s\ngot       %s", short(want), a)
 		case string(a.raw.Data) != want:
-			return fmt.Errorf("expected  %s\ngot       %s\nat byte %d they part", want, a, firstDifference(want, string(a.raw.Data)))
+			return fmt.Errorf("expected  %s\ngot       %s\nat byte %d they part", short(want), a, firstDifference(want, string(a.raw.Data)))
 		}
 		return nil
 	}
@@ -89,19 +89,19 @@ func firstDifference(a, b string) int {
 }
 
 func (p *player) nothing(want string) error {
-	return fmt.Errorf("expected  %s\ngot       nothing within %v", want, p.limit)
+	return fmt.Errorf("expected  %s\ngot       nothing within %v", short(want), p.limit)
 }
 
 // compare says how what arrived differs from what was expected.
 func (a arrival) compare(want *pattern, bound map[string]any) error {
 	if a.err != nil || a.raw.Binary {
-		return fmt.Errorf("expected  %s\ngot       %s", want.text, a)
+		return fmt.Errorf("expected  %s\ngot       %s", short(want.text), a)
 	}
 	found := want.differences(a.raw.Data, bound)
 	if len(found) == 0 {
 		return nil
 	}
-	return fmt.Errorf("expected  %s\ngot       %s\n%s", want.text, a, strings.Join(found, "\n"))
+	return fmt.Errorf("expected  %s\ngot       %s\n%s", short(want.text), a, strings.Join(found, "\n"))
 }
 
 func within(d time.Duration) action {

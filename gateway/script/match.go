@@ -60,16 +60,16 @@ func (m *matcher) value(path string, want, got any) {
 			m.object(path, want, g)
 			return
 		}
-		m.differ(path, "expected an object, got %s", show(got))
+		m.differ(path, "expected an object, got %s", short(show(got)))
 	case []any:
 		if g, ok := got.([]any); ok {
 			m.array(path, want, g)
 			return
 		}
-		m.differ(path, "expected an array, got %s", show(got))
+		m.differ(path, "expected an array, got %s", short(show(got)))
 	default:
 		if !equal(want, got) {
-			m.differ(path, "expected %s, got %s", show(want), show(got))
+			m.differ(path, "expected %s, got %s", short(show(want)), short(show(got)))
 		}
 	}
 }
@@ -79,12 +79,12 @@ func (m *matcher) object(path string, want, got map[string]any) {
 		if g, ok := got[key]; ok {
 			m.value(member(path, key), want[key], g)
 		} else {
-			m.differ(member(path, key), "expected %s, but the field is missing", show(want[key]))
+			m.differ(member(path, key), "expected %s, but the field is missing", short(show(want[key])))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(got)) {
 		if _, ok := want[key]; !ok {
-			m.differ(member(path, key), "unexpected field, %s", show(got[key]))
+			m.differ(member(path, key), "unexpected field, %s", short(show(got[key])))
 		}
 	}
 }
@@ -110,14 +110,14 @@ func (m *matcher) placeholder(path string, want placeholder, got any) {
 		m.differ(path, "nothing was called %s before", want.name)
 	case want.kind == "other":
 		if equal(known, got) {
-			m.differ(path, "expected anything but %s", show(known))
+			m.differ(path, "expected anything but %s", short(show(known)))
 		}
 	case want.kind == "text" && !isText, want.kind == "number" && !isNumber, want.kind == "uuid" && !uuid.MatchString(text),
 		want.kind == "contains" && !strings.Contains(text, want.text):
-		m.differ(path, "expected %s, got %s", want, show(got))
+		m.differ(path, "expected %s, got %s", want, short(show(got)))
 	case want.name == "":
 	case named && !equal(known, got):
-		m.differ(path, "expected %s as before, got %s", show(known), show(got))
+		m.differ(path, "expected %s as before, got %s", short(show(known)), short(show(got)))
 	default:
 		m.bound[want.name] = got
 	}

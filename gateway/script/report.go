@@ -21,23 +21,31 @@ func (p *player) note(name, what string) {
 		name += ": "
 	}
 	p.past = append(p.past, name+short(what))
-	if len(p.past) > maxPast+1 {
+	if len(p.past) > maxPast+1 { // the last may be the failing step's own
 		p.past = p.past[1:]
 	}
 }
 
 // explain makes a failure readable: the step, what was wrong, and what came before.
 func (p *player) explain(s step, err error) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s", short(s.text), shortLines(err.Error()))
+	text := short(s.text) + "\n" + err.Error()
 	past := p.past
-	if n := len(past); n > 0 && strings.Contains(err.Error(), "got       ") && strings.Contains(past[n-1], "< ") {
-		past = past[:n-1] // what was got is the last of them
+	if n := len(past); n > 0 && strings.Contains(text+"\n", gotLine(past[n-1])) {
+		past = past[:n-1] // the step itself took it, and has shown it
 	}
-	if len(past) > 0 {
-		b.WriteString("\nbefore it\n" + indent(strings.Join(past, "\n")))
+	if past = past[max(0, len(past)-maxPast):]; len(past) > 0 {
+		text += "\nbefore it\n" + indent(strings.Join(past, "\n"))
 	}
-	return &explained{b.String(), err}
+	return &explained{text, err}
+}
+
+// gotLine is how a failure shows what arrived last.
+func gotLine(past string) string {
+	_, what, arrived := strings.Cut(past, "< ")
+	if !arrived {
+		return "\x00" // nothing shows this
+	}
+	return "got       " + what + "\n"
 }
 
 // explained is an error with a longer text.
@@ -62,24 +70,16 @@ func (a arrival) String() string {
 	return short(string(a.raw.Data))
 }
 
-// short cuts a long text.
+// short is a text in one line, and not too long.
 func short(text string) string {
-	if len(text) <= maxShown {
-		return text
+	if len(text) > maxShown {
+		cut := maxShown
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = fmt.Sprintf("%s… (%d bytes)", text[:cut], len(text))
 	}
-	cut := maxShown
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%s… (%d bytes)", text[:cut], len(text))
-}
-
-func shortLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = short(lines[i])
-	}
-	return strings.Join(lines, "\n")
+	return strings.ReplaceAll(text, "\n", `\n`)
 }
 
 // unreachable says whether an error is that no gateway is there at all.
