@@ -34,7 +34,6 @@ export function SettingsDrawer({ app, onClose }: { app: App; onClose(): void }):
   const keys = (event: KeyboardEvent): void => {
     if (event.key === 'Escape') {
       event.preventDefault();
-      event.stopPropagation();
       onClose();
     }
   };

@@ -131,10 +131,7 @@ export class App {
 
   /** For Escape and the stop control: whichever of the two applies. Says whether one did. */
   stop(): boolean {
-    if (this.model.value.talk.held) {
-      this.#hold.discard();
-      return true;
-    }
+    if (this.#hold.discard()) return true;
     if (helm(this.model.value).stop.disabled) return false;
     this.#hold.forget();
     this.#dispatch({ type: 'cancelled' });
