@@ -3,7 +3,7 @@ package protocol
 // Code names what went wrong, in an error event. The set is closed: a client may switch on it.
 type Code string
 
-// The error codes of version 1.
+// The error codes. turn_interrupted, unsupported and session_gone are of version 2.
 const (
 	CodeInvalidJSON        Code = "invalid_json"
 	CodeInvalidMessage     Code = "invalid_message"
@@ -18,6 +18,9 @@ const (
 	CodeSpeechFailed       Code = "speech_failed"
 	CodeSessionLimit       Code = "session_limit"
 	CodeInternal           Code = "internal"
+	CodeTurnInterrupted    Code = "turn_interrupted"
+	CodeUnsupported        Code = "unsupported"
+	CodeSessionGone        Code = "session_gone"
 )
 
 // CodeInfo is one row of the table of error codes.
@@ -41,6 +44,9 @@ var codes = []CodeInfo{
 	{CodeSpeechFailed, true, "The recogniser stopped with an error."},
 	{CodeSessionLimit, true, "The gateway runs as many sessions as it may. The socket is closed with 4004."},
 	{CodeInternal, true, "Something went wrong in the gateway. The session goes on."},
+	{CodeTurnInterrupted, true, "A restart of the gateway broke the turn off. Ask again."},
+	{CodeUnsupported, false, "This gateway cannot do that. Nothing changed."},
+	{CodeSessionGone, false, "The session to resume has ended, or never was. Start a new one. The socket is closed with 4006."},
 }
 
 // Codes returns the table of error codes.
@@ -59,7 +65,7 @@ func (c Code) Retryable() bool {
 // CloseCode is the status of a WebSocket close frame (RFC 6455 section 7.4; 4000 to 4999 are ours).
 type CloseCode int
 
-// The close codes of version 1.
+// The close codes. 4001, 4002 and 4006 are of version 2.
 const (
 	CloseGoingAway       CloseCode = 1001
 	CloseProtocolError   CloseCode = 1002
@@ -67,9 +73,12 @@ const (
 	ClosePolicyViolation CloseCode = 1008
 	CloseTooBig          CloseCode = 1009
 	CloseInternal        CloseCode = 1011
+	CloseAuthentication  CloseCode = 4001
+	CloseTakenOver       CloseCode = 4002
 	CloseSlowConsumer    CloseCode = 4003
 	CloseSessionLimit    CloseCode = 4004
 	CloseIdle            CloseCode = 4005
+	CloseSessionGone     CloseCode = 4006
 )
 
 // CloseInfo is one row of the table of close codes.
@@ -87,9 +96,12 @@ var closes = []CloseInfo{
 	{ClosePolicyViolation, "policy_violation", false, "The gateway refused this client."},
 	{CloseTooBig, "too_big", false, "A message was over the size limit, 1 MiB."},
 	{CloseInternal, "internal", true, "Something went wrong in the gateway. Come back."},
-	{CloseSlowConsumer, "slow_consumer", true, "The client did not read what was sent to it. Come back."},
+	{CloseAuthentication, "authentication", false, "The token is missing, wrong or expired. Get a new one."},
+	{CloseTakenOver, "taken_over", false, "Another connection has taken the session over."},
+	{CloseSlowConsumer, "slow_consumer", true, "The client did not read what was sent to it. Come back, and resume."},
 	{CloseSessionLimit, "session_limit", false, "The gateway runs as many sessions as it may. Try again later."},
 	{CloseIdle, "idle", false, "Nothing happened for too long."},
+	{CloseSessionGone, "session_gone", false, "The session to resume has ended, or never was. Start a new one."},
 }
 
 // Closes returns the table of close codes.

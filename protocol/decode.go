@@ -27,8 +27,8 @@ var (
 	errTooDeep = invalid("The message nests deeper than %d levels. Send a flatter one.", maxDepth)
 )
 
-// Decode reads one text message sent by the given side. Fields that the contract does not name are ignored; of a
-// repeated field the last one counts. The frame is not kept. Its error is always a [*DecodeError].
+// Decode reads one text message of version 1, sent by the given side. Fields that the contract does not name are
+// ignored; of a repeated field the last one counts. The frame is not kept. Its error is always a [*DecodeError].
 //
 // The frame is scanned once (scan.go), which checks all of it and finds type and payload; what the payload holds is
 // then picked out by the event's own decoder.
@@ -37,14 +37,71 @@ func Decode(frame []byte, from Side) (Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	row, ok := byType[string(env.typ)] // no allocation: the compiler looks up the bytes in place
-	if !ok {
-		return nil, invalid("Unknown event type %.64q. Send one that the contract lists.", env.typ)
+	row, err := rowOf(env.typ, from, 1)
+	if err != nil {
+		return nil, err
+	}
+	return row.decode(env.payload)
+}
+
+// rowOf finds the event, which must be one that the side sends in the version.
+func rowOf(typ []byte, from Side, version int) (*Event, error) {
+	row, ok := byType[string(typ)] // no allocation: the compiler looks up the bytes in place
+	if !ok || row.Since > version {
+		return nil, invalid("Unknown event type %.64q. Send one that the contract lists.", typ)
 	}
 	if row.From != from {
 		return nil, invalid("%q is sent by the %s, never to it.", row.Type, row.From)
 	}
-	return row.decode(env.payload)
+	return row, nil
+}
+
+// Envelope is a message of version 2 with what stands beside its type and payload.
+type Envelope struct {
+	Seq     uint64 // of an event of the session, from 1 without gaps; 0 for what concerns only one connection
+	TS      int64  // Unix ms, beside Seq
+	ID      string // of a client's event, if it gave one; the error that it causes names it
+	Message Message
+}
+
+// maxID bounds the id of a client's event, in bytes.
+const maxID = 128
+
+// DecodeEnvelope is [Decode] for version 2. The id is returned even with an error, where the frame has one, so that the
+// answer can name it.
+func DecodeEnvelope(frame []byte, from Side) (out Envelope, err error) {
+	env, bad := scanEnvelope(frame)
+	if err := out.beside(env); err != nil {
+		return out, err
+	}
+	if bad != nil {
+		return out, bad
+	}
+	row, err := rowOf(env.typ, from, 2)
+	if err != nil {
+		return out, err
+	}
+	decode := row.decode
+	if row.decode2 != nil {
+		decode = row.decode2
+	}
+	out.Message, err = decode(env.payload)
+	return out, err
+}
+
+// beside reads what stands beside type and payload.
+func (e *Envelope) beside(env envelope) error {
+	if env.id != nil && (json.Unmarshal(env.id, &e.ID) != nil || len(e.ID) > maxID) {
+		e.ID = ""
+		return invalid("The id of a message must be a string of at most %d bytes.", maxID)
+	}
+	if env.seq != nil && json.Unmarshal(env.seq, &e.Seq) != nil {
+		return invalid("The seq of a message must be a whole number.")
+	}
+	if env.ts != nil && json.Unmarshal(env.ts, &e.TS) != nil {
+		return invalid("The ts of a message must be Unix milliseconds.")
+	}
+	return nil
 }
 
 // empty decodes an event whose payload has no fields.
@@ -78,6 +135,26 @@ func decodeAppend(payload []byte) (Message, error) {
 	}
 	chunk, err := unquoted(raw)
 	return InputAudioAppend{Chunk: string(chunk)}, err
+}
+
+// MaxText bounds a typed turn, in bytes.
+const MaxText = 64 << 10
+
+func decodeText(payload []byte) (Message, error) {
+	raw := memberOf(payload, "text")
+	if len(raw) == 0 || raw[0] != '"' {
+		return nil, invalid("The payload of input_text.submit needs a string \"text\".")
+	}
+	text, err := unquoted(raw)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(bytes.TrimSpace(text)) == 0:
+		return nil, invalid("The text of input_text.submit is empty.")
+	case len(text) > MaxText:
+		return nil, invalid("The text of input_text.submit is over %d KiB.", MaxText>>10)
+	}
+	return InputTextSubmit{Text: string(text)}, nil
 }
 
 // unquoted resolves a JSON string that the scanner has checked. Base64 and event names have no escapes: no copy then.

@@ -1,5 +1,7 @@
 package protocol
 
+import "encoding/json"
+
 // State is the coarse phase of a session.
 type State string
 
@@ -16,8 +18,25 @@ func States() []State { return []State{Idle, Listening, Thinking, Speaking} }
 
 // What a client sends.
 type (
-	// SessionStart asks for session.ready and session.state again; it is harmless at any time.
-	SessionStart struct{}
+	// SessionStart asks for session.ready and session.state again; it is harmless at any time. In version 2 it begins a
+	// session, and may say how it is to be; in version 1 its fields are ignored.
+	SessionStart struct {
+		Turns         string            `json:"turns,omitempty"`         // deterministic or agent
+		Agent         string            `json:"agent,omitempty"`         // which agent answers
+		Audio         *AudioFormats     `json:"audio,omitempty"`         // what is sent either way
+		TurnDetection string            `json:"turnDetection,omitempty"` // none, or vad
+		Interrupt     *bool             `json:"interrupt,omitempty"`     // speech ends an answer; true unless said otherwise
+		Approvals     *bool             `json:"approvals,omitempty"`     // this client answers questions about tools
+		Room          string            `json:"room,omitempty"`          // a LiveKit room that mirrors the session
+		Language      string            `json:"language,omitempty"`      // of the speech, as BCP 47 writes it
+		Metadata      map[string]string `json:"metadata,omitempty"`      // the client's own, for logs and agents
+	}
+
+	// SessionResume takes a session up again.
+	SessionResume struct {
+		Token string `json:"token"` // from session.ready
+		After uint64 `json:"after"` // the last seq that was received
+	}
 
 	// MockedTurnTrigger asks for the one fixed turn, transcript included.
 	MockedTurnTrigger struct{}
@@ -32,15 +51,81 @@ type (
 	// InputAudioCommit ends what the user says and asks for the answer.
 	InputAudioCommit struct{}
 
+	// InputAudioClear forgets what was appended.
+	InputAudioClear struct{}
+
+	// InputTextSubmit is a typed turn.
+	InputTextSubmit struct {
+		Text string `json:"text"`
+	}
+
 	// ResponseCancel stops whatever is going on and brings the session back to idle.
-	ResponseCancel struct{}
+	ResponseCancel struct {
+		ResponseID string `json:"responseId,omitempty"` // of one that is over: nothing happens
+		PlayedMs   int64  `json:"playedMs,omitempty"`   // how much of its audio was played, in ms
+	}
+
+	// PlaybackAck says how much of an answer's audio has been played.
+	PlaybackAck struct {
+		ResponseID string `json:"responseId"`
+		PlayedMs   int64  `json:"playedMs"` // from the answer's beginning
+	}
+
+	// ApprovalAnswer is a yes or a no to a tool.
+	ApprovalAnswer struct {
+		ApprovalID string `json:"approvalId"`
+		Allow      bool   `json:"allow"`
+		Remember   bool   `json:"remember,omitempty"` // for the rest of the session
+	}
+
+	// SignalEmit sends one of the five user interaction signals back to the host.
+	SignalEmit struct {
+		SignalType    string          `json:"type"`
+		Payload       json.RawMessage `json:"payload"`
+		CorrelationID string          `json:"correlationId,omitempty"`
+	}
+
+	// SignalSubscribe follows the signal pipeline; without types or sources, all of it.
+	SignalSubscribe struct {
+		Types   []string `json:"types,omitempty"`
+		Sources []string `json:"sources,omitempty"`
+	}
+
+	// SignalUnsubscribe follows no more.
+	SignalUnsubscribe struct {
+		Types   []string `json:"types,omitempty"`
+		Sources []string `json:"sources,omitempty"`
+	}
+
+	// HistoryGet asks for the conversation as the agent knows it.
+	HistoryGet struct{}
+
+	// HistoryClear begins a new conversation.
+	HistoryClear struct{}
+
+	// SessionClose ends the session for good.
+	SessionClose struct{}
 )
+
+// AudioFormats is what is sent either way. In session.start a nil Output leaves it to the gateway.
+type AudioFormats struct {
+	Input  *Format `json:"input,omitempty"`
+	Output *Format `json:"output,omitempty"`
+}
+
+// Format is how audio is written.
+type Format struct {
+	Encoding string `json:"encoding"` // pcm16 or opus
+	Rate     int    `json:"rate"`     // Hz
+	Framing  string `json:"framing"`  // json or binary
+}
 
 // What the gateway sends.
 type (
-	// SessionReady says that the session exists, and its id, a UUID.
+	// SessionReady says that the session exists, and its id, a UUID. In version 2 it says all that is in force.
 	SessionReady struct {
 		SessionID string `json:"sessionId"`
+		*Terms
 	}
 
 	// SessionState says in which phase the session now is.
@@ -50,29 +135,172 @@ type (
 
 	// TranscriptPartial is what has been recognised so far; each one replaces the one before.
 	TranscriptPartial struct {
-		Text string `json:"text"`
+		Text   string `json:"text"`
+		ItemID string `json:"itemId,omitempty"` // of what the user says, in version 2
 	}
 
 	// TranscriptFinal is what the user said, once a turn. Empty when nothing was recognised.
 	TranscriptFinal struct {
-		Text string `json:"text"`
+		Text   string `json:"text"`
+		ItemID string `json:"itemId,omitempty"` // of what the user said, in version 2
 	}
 
 	// ResponseTextDelta is the next piece of the answer's text.
 	ResponseTextDelta struct {
-		Text string `json:"text"`
+		Text       string `json:"text"`
+		ResponseID string `json:"responseId,omitempty"` // in version 2
 	}
 
 	// ResponseCompleted says that the answer is whole. A cancelled or failed one has none.
-	ResponseCompleted struct{}
+	ResponseCompleted struct {
+		ResponseID string `json:"responseId,omitempty"` // in version 2
+		Usage      *Usage `json:"usage,omitempty"`      // in version 2, where the agent says
+		HeardText  string `json:"heardText,omitempty"`  // in version 2: what of the answer was heard
+	}
 
 	// Error says what went wrong, in words for a person. The session goes on unless the socket is closed after it.
 	Error struct {
 		Code      Code   `json:"code"`
 		Message   string `json:"message"`
 		Retryable bool   `json:"retryable,omitempty"` // the same message may succeed later
+		Ref       string `json:"ref,omitempty"`       // in version 2: the id of the message that caused it
+	}
+
+	// ResponseCreated says that an answer begins. Each has one end: response.completed or response.cancelled.
+	ResponseCreated struct {
+		ResponseID string `json:"responseId"`
+		TurnID     string `json:"turnId"`
+	}
+
+	// ResponseAudioDelta is the next piece of the answer's sound.
+	ResponseAudioDelta struct {
+		ResponseID string `json:"responseId"`
+		Chunk      string `json:"chunk"`   // base64 in the format agreed
+		StartMs    int64  `json:"startMs"` // its place in the answer
+		Text       string `json:"text"`    // what it speaks
+	}
+
+	// ResponseCancelled says that an answer ended before its end, and what of it was heard.
+	ResponseCancelled struct {
+		ResponseID string       `json:"responseId"`
+		Reason     CancelReason `json:"reason"`
+		HeardText  string       `json:"heardText"`
+		PlayedMs   int64        `json:"playedMs"`
+	}
+
+	// ThinkingDelta is the next piece of the agent's reasoning.
+	ThinkingDelta struct {
+		Text string `json:"text"`
+	}
+
+	// ToolCall says that the agent calls a tool.
+	ToolCall struct {
+		CallID string          `json:"callId"`
+		Name   string          `json:"name"`
+		Input  json.RawMessage `json:"input"`
+	}
+
+	// ToolResult says what a tool returned.
+	ToolResult struct {
+		CallID  string          `json:"callId"`
+		Name    string          `json:"name"`
+		Success bool            `json:"success"`
+		Output  json.RawMessage `json:"output,omitempty"`
+	}
+
+	// ApprovalRequest asks whether a tool may run. No answer in time is a no.
+	ApprovalRequest struct {
+		ApprovalID string `json:"approvalId"`
+		CallID     string `json:"callId"`
+		Name       string `json:"name"`
+		Summary    string `json:"summary"`
+		Risk       string `json:"risk"`      // low or high
+		ExpiresMs  int64  `json:"expiresMs"` // from now
+	}
+
+	// History is the conversation as the agent knows it, oldest first.
+	History struct {
+		Items []HistoryItem `json:"items"`
+	}
+
+	// TurnMetrics says where a turn's time went, on the gateway's clock, in ms. What did not happen is left out.
+	TurnMetrics struct {
+		TurnID       string `json:"turnId"`
+		SttMs        *int64 `json:"sttMs,omitempty"`        // from the end of speech to the final transcript
+		FirstTokenMs *int64 `json:"firstTokenMs,omitempty"` // from the question to the first of the answer's text
+		FirstAudioMs *int64 `json:"firstAudioMs,omitempty"` // from the question to the first of its sound
+		GatewayMs    int64  `json:"gatewayMs"`              // what the gateway itself added
+		TotalMs      int64  `json:"totalMs"`                // from the end of the user's half to the end of the answer's
+		Usage        *Usage `json:"usage,omitempty"`
+	}
+
+	// SessionEnded says that the session is over, on every end that the gateway chooses.
+	SessionEnded struct {
+		Reason EndReason `json:"reason"`
 	}
 )
+
+// Terms is what is in force in a session of version 2.
+type Terms struct {
+	Protocol       int          `json:"protocol"`
+	Resumed        bool         `json:"resumed"`
+	Recovered      bool         `json:"recovered"` // exactly the missing events follow
+	ResumeToken    string       `json:"resumeToken"`
+	ResumeWindowMs int64        `json:"resumeWindowMs"` // how long the session outlives its connection
+	LastSeq        uint64       `json:"lastSeq"`
+	Turns          string       `json:"turns"`
+	Agent          string       `json:"agent"`
+	Audio          AudioFormats `json:"audio"`
+	TurnDetection  string       `json:"turnDetection"`
+	Interrupt      bool         `json:"interrupt"`
+	Approvals      bool         `json:"approvals"`
+	Room           string       `json:"room"`
+	Features       []string     `json:"features"` // what of version 2 this gateway gives: text, audio_in, audio_out, …
+}
+
+// Usage is what an answer took of a model.
+type Usage struct {
+	PromptTokens     int `json:"promptTokens"`
+	CompletionTokens int `json:"completionTokens"`
+}
+
+// HistoryItem is one part of a conversation.
+type HistoryItem struct {
+	Role      string `json:"role"` // user or assistant
+	Text      string `json:"text"`
+	HeardText string `json:"heardText,omitempty"` // where it differs from the text
+	At        int64  `json:"at"`                  // Unix ms
+}
+
+// CancelReason says why an answer ended before its end.
+type CancelReason string
+
+// Why an answer ends before its end.
+const (
+	CancelClient   CancelReason = "client"
+	CancelBargeIn  CancelReason = "barge_in"
+	CancelError    CancelReason = "error"
+	CancelShutdown CancelReason = "shutdown"
+)
+
+// CancelReasons returns all of them.
+func CancelReasons() []CancelReason {
+	return []CancelReason{CancelClient, CancelBargeIn, CancelError, CancelShutdown}
+}
+
+// EndReason says why a session is over.
+type EndReason string
+
+// Why a session ends.
+const (
+	EndClosed   EndReason = "closed"   // session.close
+	EndIdle     EndReason = "idle"     // nothing happened for too long
+	EndShutdown EndReason = "shutdown" // the gateway stops, and keeps nothing
+	EndError    EndReason = "error"    // a fault of the gateway's
+)
+
+// EndReasons returns all of them.
+func EndReasons() []EndReason { return []EndReason{EndClosed, EndIdle, EndShutdown, EndError} }
 
 // Type implements [Message].
 func (SessionStart) Type() string      { return "session.start" }
@@ -88,9 +316,31 @@ func (ResponseTextDelta) Type() string { return "response.text.delta" }
 func (ResponseCompleted) Type() string { return "response.completed" }
 func (Error) Type() string             { return "error" }
 
+func (SessionResume) Type() string      { return "session.resume" }
+func (InputAudioClear) Type() string    { return "input_audio.clear" }
+func (InputTextSubmit) Type() string    { return "input_text.submit" }
+func (PlaybackAck) Type() string        { return "playback.ack" }
+func (ApprovalAnswer) Type() string     { return "approval.answer" }
+func (SignalEmit) Type() string         { return "signal.emit" }
+func (SignalSubscribe) Type() string    { return "signal.subscribe" }
+func (SignalUnsubscribe) Type() string  { return "signal.unsubscribe" }
+func (HistoryGet) Type() string         { return "history.get" }
+func (HistoryClear) Type() string       { return "history.clear" }
+func (SessionClose) Type() string       { return "session.close" }
+func (ResponseCreated) Type() string    { return "response.created" }
+func (ResponseAudioDelta) Type() string { return "response.audio.delta" }
+func (ResponseCancelled) Type() string  { return "response.cancelled" }
+func (ThinkingDelta) Type() string      { return "thinking.delta" }
+func (ToolCall) Type() string           { return "tool.call" }
+func (ToolResult) Type() string         { return "tool.result" }
+func (ApprovalRequest) Type() string    { return "approval.request" }
+func (History) Type() string            { return "history" }
+func (TurnMetrics) Type() string        { return "turn.metrics" }
+func (SessionEnded) Type() string       { return "session.ended" }
+
 // events is the contract. The documents and the decoder are made from it; a new event is a struct above and a row here.
 var events = []Event{
-	{From: Client, Since: 1, zero: SessionStart{}, decode: empty[SessionStart],
+	{From: Client, Since: 1, zero: SessionStart{}, decode: empty[SessionStart], decode2: viaJSON[SessionStart],
 		Doc: "Acknowledges the session again: session.ready and session.state follow, with the same id. Harmless at any time."},
 	{From: Client, Since: 1, zero: MockedTurnTrigger{}, decode: empty[MockedTurnTrigger],
 		Doc: "Runs the one fixed, obviously mocked turn. Taken only while no turn is in flight."},
@@ -98,7 +348,7 @@ var events = []Event{
 		Doc: "Adds captured audio to the user's turn: an opaque string in deterministic turns, base64 PCM16 mono 16 kHz in agent-backed ones."},
 	{From: Client, Since: 1, zero: InputAudioCommit{}, decode: empty[InputAudioCommit],
 		Doc: "Ends the user's turn; the final transcript and the answer follow."},
-	{From: Client, Since: 1, zero: ResponseCancel{}, decode: empty[ResponseCancel],
+	{From: Client, Since: 1, zero: ResponseCancel{}, decode: empty[ResponseCancel], decode2: viaJSON[ResponseCancel],
 		Doc: "Interrupts listening, thinking or speaking. Safe at any time; nothing of the cancelled turn follows."},
 
 	{From: Server, Since: 1, zero: SessionReady{}, decode: viaJSON[SessionReady],
@@ -111,10 +361,54 @@ var events = []Event{
 		Doc: "What the user said. Once a turn; empty when nothing was recognised."},
 	{From: Server, Since: 1, zero: ResponseTextDelta{}, decode: viaJSON[ResponseTextDelta],
 		Doc: "The next piece of the answer's text."},
-	{From: Server, Since: 1, zero: ResponseCompleted{}, decode: empty[ResponseCompleted],
+	{From: Server, Since: 1, zero: ResponseCompleted{}, decode: viaJSON[ResponseCompleted],
 		Doc: "The answer is whole. A cancelled or failed answer has none."},
 	{From: Server, Since: 1, zero: Error{}, decode: viaJSON[Error],
 		Doc: "Something went wrong and says what to do. The session goes on unless the socket is closed after it."},
+
+	{From: Client, Since: 2, zero: SessionResume{}, decode: viaJSON[SessionResume],
+		Doc: "Takes a session up again after its connection was lost, as the first message of a new one."},
+	{From: Client, Since: 2, zero: InputAudioClear{}, decode: empty[InputAudioClear],
+		Doc: "Forgets what the user has said so far in this turn."},
+	{From: Client, Since: 2, zero: InputTextSubmit{}, decode: decodeText,
+		Doc: "A typed turn."},
+	{From: Client, Since: 2, zero: PlaybackAck{}, decode: viaJSON[PlaybackAck],
+		Doc: "How much of the answer's audio has been played; at least four a second while playing."},
+	{From: Client, Since: 2, zero: ApprovalAnswer{}, decode: viaJSON[ApprovalAnswer],
+		Doc: "Yes or no to a tool."},
+	{From: Client, Since: 2, zero: SignalEmit{}, decode: viaJSON[SignalEmit],
+		Doc: "One of the five user interaction signals, back to the host."},
+	{From: Client, Since: 2, zero: SignalSubscribe{}, decode: viaJSON[SignalSubscribe],
+		Doc: "Follows the signal pipeline."},
+	{From: Client, Since: 2, zero: SignalUnsubscribe{}, decode: viaJSON[SignalUnsubscribe],
+		Doc: "Follows the signal pipeline no more."},
+	{From: Client, Since: 2, zero: HistoryGet{}, decode: empty[HistoryGet],
+		Doc: "Asks for the conversation as the agent knows it."},
+	{From: Client, Since: 2, zero: HistoryClear{}, decode: empty[HistoryClear],
+		Doc: "Begins a new conversation in the same session; history follows, empty."},
+	{From: Client, Since: 2, zero: SessionClose{}, decode: empty[SessionClose],
+		Doc: "Ends the session for good."},
+
+	{From: Server, Since: 2, zero: ResponseCreated{}, decode: viaJSON[ResponseCreated],
+		Doc: "An answer begins. It has exactly one end, response.completed or response.cancelled."},
+	{From: Server, Since: 2, zero: ResponseAudioDelta{}, decode: viaJSON[ResponseAudioDelta],
+		Doc: "The next piece of the answer's sound, its place in the answer, and the text that it speaks."},
+	{From: Server, Since: 2, zero: ResponseCancelled{}, decode: viaJSON[ResponseCancelled],
+		Doc: "The answer ended before its end. Nothing of it follows but its turn.metrics."},
+	{From: Server, Since: 2, zero: ThinkingDelta{}, decode: viaJSON[ThinkingDelta],
+		Doc: "The next piece of the agent's reasoning, which is no part of its answer."},
+	{From: Server, Since: 2, zero: ToolCall{}, decode: viaJSON[ToolCall],
+		Doc: "The agent calls a tool."},
+	{From: Server, Since: 2, zero: ToolResult{}, decode: viaJSON[ToolResult],
+		Doc: "What the tool returned."},
+	{From: Server, Since: 2, zero: ApprovalRequest{}, decode: viaJSON[ApprovalRequest],
+		Doc: "May a tool run? No answer in time is a no."},
+	{From: Server, Since: 2, zero: History{}, decode: viaJSON[History],
+		Doc: "The conversation as the agent knows it, in answer to history.get and history.clear."},
+	{From: Server, Since: 2, zero: TurnMetrics{}, decode: viaJSON[TurnMetrics],
+		Doc: "Where the turn's time went, on one clock."},
+	{From: Server, Since: 2, zero: SessionEnded{}, decode: viaJSON[SessionEnded],
+		Doc: "The session is over, on every end that the gateway chooses."},
 }
 
 // byType finds a row by the event's name.

@@ -30,8 +30,9 @@ type Event struct {
 	Since int    // the first protocol version that has it
 	Doc   string // one sentence for the documents made from this table
 
-	zero   Message                               // for the documents: its fields are the payload
-	decode func(payload []byte) (Message, error) // payload is a valid JSON object
+	zero    Message                               // for the documents: its fields are the payload
+	decode  func(payload []byte) (Message, error) // payload is a valid JSON object
+	decode2 func(payload []byte) (Message, error) // the same in version 2, where it differs; else nil
 }
 
 // Zero returns the event with an empty payload; the documents are made from its fields.

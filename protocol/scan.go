@@ -10,38 +10,48 @@ import (
 // handful; encoding/json allows 10,000.
 const maxDepth = 256
 
-// envelope is where the two members of a message lie in its frame.
+// envelope is where the members of a message lie in its frame.
 type envelope struct {
 	typ     []byte // without its quotes
 	payload []byte // the object, braces included
+
+	id, seq, ts []byte // as they stand, nil where they do not; only version 2 looks at them
 }
 
-// scanEnvelope checks that the frame is one JSON value (RFC 8259), that it is an object, and finds type and payload.
+// scanEnvelope checks that the frame is one JSON value (RFC 8259), that it is an object, and finds its members. Of an
+// object that is no event it returns, with the error, what else it found.
 func scanEnvelope(frame []byte) (envelope, error) {
-	var typ, payload []byte
+	var e envelope
 	s := scanner{buf: frame}
 	if s.peek() != '{' {
-		return envelope{}, s.notAnObject()
+		return e, s.notAnObject()
 	}
 	for found := s.enter(); found; found = s.next() {
 		switch {
 		case s.at("type"):
-			typ = s.member
+			e.typ = s.member
 		case s.at("payload"):
-			payload = s.member
+			e.payload = s.member
+		case s.at("id"):
+			e.id = s.member
+		case s.at("seq"):
+			e.seq = s.member
+		case s.at("ts"):
+			e.ts = s.member
 		}
 	}
 	if s.bad || !s.end() {
 		return envelope{}, s.failure()
 	}
-	if len(typ) == 0 || typ[0] != '"' {
-		return envelope{}, invalid("The message needs a string \"type\": the event's name.")
+	if len(e.typ) == 0 || e.typ[0] != '"' {
+		return e, invalid("The message needs a string \"type\": the event's name.")
 	}
-	if len(payload) == 0 || payload[0] != '{' {
-		return envelope{}, invalid("The message needs an object \"payload\"; {} if it has nothing to say.")
+	if len(e.payload) == 0 || e.payload[0] != '{' {
+		return e, invalid("The message needs an object \"payload\"; {} if it has nothing to say.")
 	}
-	name, err := unquoted(typ)
-	return envelope{typ: name, payload: payload}, err
+	var err error
+	e.typ, err = unquoted(e.typ)
+	return e, err
 }
 
 // memberOf finds a member of an object that scanEnvelope has checked already; the last of several, nil if there is none.
