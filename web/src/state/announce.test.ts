@@ -23,7 +23,7 @@ test('a whole spoken turn: the final, the phases, the answer once and whole; no 
   expect(heard(b.app).slice(2)).toEqual(['Thinking', 'You said: Now.', 'Speaking']);
   b.socket().say('response.completed');
   b.socket().say('session.state', { value: 'idle' });
-  expect(heard(b.app).slice(-2)).toEqual(['Echo (built in): You said now.', 'Idle']);
+  expect(heard(b.app).slice(-2)).toEqual(['Echo: You said now.', 'Idle']);
 });
 
 test('nothing is spoken while the microphone is open, not even a late idle', async () => {

@@ -53,9 +53,9 @@ describe('the words', () => {
   });
 
   test.each([
-    ['agent_unavailable', 'Echo (built in) is not there. [Choose another]'],
-    ['agent_failed', 'Echo (built in) stopped with an error. [Dismiss]'],
-    ['agent_timeout', 'Echo (built in) did not answer in time. Your words are kept. [Dismiss]'],
+    ['agent_unavailable', 'Echo is not there. [Choose another]'],
+    ['agent_failed', 'Echo stopped with an error. [Dismiss]'],
+    ['agent_timeout', 'Echo did not answer in time. Your words are kept. [Dismiss]'],
     ['speech_unavailable', 'Recognition is not available. [Dismiss]'],
     ['mocked_turn_in_flight', 'A turn is still running. [Dismiss]'],
     ['turn_in_flight', 'A turn is still running. [Dismiss]'],

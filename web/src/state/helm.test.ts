@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { engines } from './fakes';
 import { helm, turnActive } from './helm';
 import { nothingSaid, type Talk } from './talk';
-import { connectionWord, recogniserLine, sessionWord, type Model } from './view';
+import { connectionWord, nameOf, recogniserLine, sessionWord, type Model } from './view';
 
 function model(change: Partial<Omit<Model, 'talk'>> = {}, talk: Partial<Talk> = {}): Model {
   return {
@@ -111,4 +111,13 @@ test('the line about the recogniser', () => {
   const off = { ...engines.transcriber!, available: false, why: 'not in this build', better: '' };
   expect(recogniserLine(model({ engines: { ...engines, transcriber: off } }))).toBe('PocketSphinx, US English is not available: not in this build.');
   expect(recogniserLine(model({ engines: null }))).toBeNull();
+});
+
+test.each([
+  ['Echo (built in)', 'Echo', 'built in'],
+  ['Echo, the built-in agent (it only repeats what it heard)', 'Echo', 'the built-in agent (it only repeats what it heard)'],
+  ['OpenClaw', 'OpenClaw', ''],
+  ['LM (Studio) 3', 'LM (Studio) 3', ''],
+])('%s is called %s', (label, name, detail) => {
+  expect(nameOf(label)).toEqual({ name, detail });
 });
