@@ -3,6 +3,7 @@ package protocol_test
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -179,7 +180,7 @@ func TestDecodeTakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := protocol.Decode([]byte(c.frame), protocol.Client)
-			if err != nil || got != c.want {
+			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %#v and the error %v, want %#v", got, err, c.want)
 			}
 		})
@@ -234,7 +235,7 @@ func TestDecodeKeepsNothingOfTheFrame(t *testing.T) {
 			t.Fatal(err)
 		}
 		clear(frame)
-		if got != m {
+		if !reflect.DeepEqual(got, m) {
 			t.Errorf("%T changed with its frame: %#v", m, got)
 		}
 	}

@@ -21,10 +21,10 @@ type (
 	// SessionStart asks for session.ready and session.state again; it is harmless at any time. In version 2 it begins a
 	// session, and may say how it is to be; in version 1 its fields are ignored.
 	SessionStart struct {
-		Turns         string            `json:"turns,omitempty"`         // deterministic or agent
+		Turns         string            `json:"turns,omitempty"`         // "deterministic" or "agent"
 		Agent         string            `json:"agent,omitempty"`         // which agent answers
 		Audio         *AudioFormats     `json:"audio,omitempty"`         // what is sent either way
-		TurnDetection string            `json:"turnDetection,omitempty"` // none, or vad
+		TurnDetection string            `json:"turnDetection,omitempty"` // "none" or "vad"
 		Interrupt     *bool             `json:"interrupt,omitempty"`     // speech ends an answer; true unless said otherwise
 		Approvals     *bool             `json:"approvals,omitempty"`     // this client answers questions about tools
 		Room          string            `json:"room,omitempty"`          // a LiveKit room that mirrors the session
@@ -107,7 +107,7 @@ type (
 	SessionClose struct{}
 )
 
-// AudioFormats is what is sent either way. In session.start a nil Output leaves it to the gateway.
+// AudioFormats is what is sent either way. In session.start, what is not there or null is left to the gateway.
 type AudioFormats struct {
 	Input  *Format `json:"input,omitempty"`
 	Output *Format `json:"output,omitempty"`
@@ -115,9 +115,9 @@ type AudioFormats struct {
 
 // Format is how audio is written.
 type Format struct {
-	Encoding string `json:"encoding"` // pcm16 or opus
+	Encoding string `json:"encoding"` // "pcm16" or "opus"
 	Rate     int    `json:"rate"`     // Hz
-	Framing  string `json:"framing"`  // json or binary
+	Framing  string `json:"framing"`  // "json" or "binary"
 }
 
 // What the gateway sends.
@@ -214,7 +214,7 @@ type (
 		CallID     string `json:"callId"`
 		Name       string `json:"name"`
 		Summary    string `json:"summary"`
-		Risk       string `json:"risk"`      // low or high
+		Risk       string `json:"risk"`      // "low" or "high"
 		ExpiresMs  int64  `json:"expiresMs"` // from now
 	}
 
@@ -266,7 +266,7 @@ type Usage struct {
 
 // HistoryItem is one part of a conversation.
 type HistoryItem struct {
-	Role      string `json:"role"` // user or assistant
+	Role      string `json:"role"` // "user" or "assistant"
 	Text      string `json:"text"`
 	HeardText string `json:"heardText,omitempty"` // where it differs from the text
 	At        int64  `json:"at"`                  // Unix ms

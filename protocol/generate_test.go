@@ -2,13 +2,16 @@ package protocol_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,22 +60,117 @@ func firstDifference(got, want []byte) string {
 
 // field is one member of a payload, as the documents need it.
 type field struct {
-	name     string // on the wire
+	name     string // on the wire; "" of a struct that is embedded, whose members stand among the others
 	doc      string // the comment in events.go, "" if there is none
 	typ      reflect.Type
 	optional bool
 }
 
-// fields lists what an event's payload holds. It panics at a struct that the documents cannot show.
-func fields(e protocol.Event) []field {
-	typ := reflect.TypeOf(e.Zero())
+// fields lists what an event's payload holds in a version. Which fields version 1 has is what AppendTo writes of an
+// event in which everything is set.
+func fields(e protocol.Event, version int) []field {
+	list := structFields(reflect.TypeOf(e.Zero()))
+	if version > 1 {
+		return list
+	}
+	var wire struct{ Payload map[string]json.RawMessage }
+	if err := json.Unmarshal(protocol.Encode(filled(e)), &wire); err != nil {
+		panic(fmt.Sprintf("protocol: %s in version 1: %v", e.Type, err))
+	}
+	return slices.DeleteFunc(list, func(f field) bool { return wire.Payload[f.name] == nil })
+}
+
+// grew says whether version 2 has more of an event that version 1 has too.
+func grew(e protocol.Event) bool { return e.Since == 1 && len(fields(e, 1)) < len(fields(e, 2)) }
+
+func structFields(typ reflect.Type) []field {
 	var list []field
 	for f := range typ.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
+		if name == "" && !f.Anonymous {
 			panic("protocol: field without a name on the wire: " + typ.Name() + "." + f.Name)
 		}
-		list = append(list, field{name, fieldDocs[typ.Name()+"."+f.Name], f.Type, options == "omitempty"})
+		of := f.Type
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem() // nil is left out, which optional says
+		}
+		list = append(list, field{name, fieldDocs[typ.Name()+"."+f.Name], of, options == "omitempty"})
+	}
+	return list
+}
+
+// flat lists the members of embedded structs among the others.
+func flat(list []field) []field {
+	var out []field
+	for _, f := range list {
+		if f.name == "" {
+			out = append(out, flat(structFields(f.typ))...)
+		} else {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// filled is the event with every field set, down to the last.
+func filled(e protocol.Event) protocol.Message {
+	v := reflect.New(reflect.TypeOf(e.Zero())).Elem()
+	fill(v)
+	return v.Interface().(protocol.Message)
+}
+
+func fill(v reflect.Value) {
+	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+		v.Set(reflect.ValueOf(json.RawMessage(`{"x":1}`)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Uint64:
+		v.SetUint(1)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Struct:
+		for _, f := range v.Fields() {
+			fill(f)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		value := reflect.New(v.Type().Elem()).Elem()
+		fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("x"), value)
+	default:
+		panic("protocol: no way to fill " + v.Type().String())
+	}
+}
+
+// nestedStructs lists the structs that payloads hold, each once, in the order in which the table comes upon them.
+func nestedStructs() []reflect.Type {
+	var list []reflect.Type
+	var walk func([]field)
+	walk = func(fields []field) {
+		for _, f := range fields {
+			typ := f.typ
+			if typ.Kind() == reflect.Slice {
+				typ = typ.Elem()
+			}
+			if typ.Kind() == reflect.Struct && !slices.Contains(list, typ) {
+				walk(structFields(typ))
+				list = append(list, typ)
+			}
+		}
+	}
+	for _, e := range protocol.Events() {
+		walk(fields(e, 2))
 	}
 	return list
 }
@@ -80,14 +178,18 @@ func fields(e protocol.Event) []field {
 // structName is the event's name in Go, and in what is made from it.
 func structName(e protocol.Event) string { return reflect.TypeOf(e.Zero()).Name() }
 
-// fieldDocs holds the comments of the structs' fields, by Struct.Field.
-var fieldDocs = func() map[string]string {
+// fieldDocs holds the comments of the structs' fields, by Struct.Field, and typeDocs those of the structs themselves.
+var fieldDocs, typeDocs = func() (docs, types map[string]string) {
 	file, err := parser.ParseFile(token.NewFileSet(), "events.go", nil, parser.ParseComments)
 	if err != nil {
 		panic(err)
 	}
-	docs := map[string]string{}
+	docs, types = map[string]string{}, map[string]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
+		if one, ok := n.(*ast.GenDecl); ok && one.Tok == token.TYPE && !one.Lparen.IsValid() {
+			name := one.Specs[0].(*ast.TypeSpec).Name.Name
+			types[name] = sentence(strings.TrimPrefix(one.Doc.Text(), name+" is "))
+		}
 		spec, ok := n.(*ast.TypeSpec)
 		if !ok {
 			return true
@@ -104,12 +206,14 @@ var fieldDocs = func() map[string]string {
 		}
 		return false
 	})
-	return docs
+	return docs, types
 }()
 
-// sentence makes one line of a comment.
+// sentence makes one line of a comment. In which version a field is, the documents show by where they list it.
 func sentence(comment string) string {
 	s := strings.Join(strings.Fields(comment), " ")
+	s = strings.TrimSuffix(s, ", in version 2")
+	s = strings.TrimLeft(strings.TrimPrefix(s, "in version 2"), ":, ")
 	if s == "" {
 		return ""
 	}
@@ -120,12 +224,18 @@ func sentence(comment string) string {
 	return s
 }
 
-func eventsFrom(side protocol.Side) []protocol.Event {
+// eventsFrom lists what a side sends in a version.
+func eventsFrom(side protocol.Side, version int) []protocol.Event {
 	var list []protocol.Event
 	for _, e := range protocol.Events() {
-		if e.From == side {
+		if e.From == side && e.Since <= version {
 			list = append(list, e)
 		}
 	}
 	return list
+}
+
+// upTo lists the events that a version has.
+func upTo(version int) []protocol.Event {
+	return slices.DeleteFunc(protocol.Events(), func(e protocol.Event) bool { return e.Since > version })
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -36,7 +37,7 @@ var messages = []protocol.Message{
 // sender says who sends which event.
 var sender = func() map[string]protocol.Side {
 	sides := map[string]protocol.Side{}
-	for _, e := range protocol.Events() {
+	for _, e := range upTo(1) {
 		sides[e.Type] = e.From
 	}
 	return sides
@@ -45,10 +46,10 @@ var sender = func() map[string]protocol.Side {
 func goldenMessage(typ string) string { return filepath.Join("testdata", "messages", typ+".json") }
 
 func TestGoldenMessages(t *testing.T) {
-	if len(messages) != len(protocol.Events()) {
-		t.Fatalf("%d examples for %d events", len(messages), len(protocol.Events()))
+	if len(messages) != len(upTo(1)) {
+		t.Fatalf("%d examples for %d events", len(messages), len(upTo(1)))
 	}
-	for i, e := range protocol.Events() {
+	for i, e := range upTo(1) {
 		m := messages[i]
 		if m.Type() != e.Type {
 			t.Fatalf("example %d is of %s, the event there is %s", i, m.Type(), e.Type)
@@ -63,7 +64,7 @@ func TestGoldenMessages(t *testing.T) {
 				got, err := protocol.Decode(frame, e.From)
 				if err != nil {
 					t.Errorf("%s: %v", name, err)
-				} else if got != m {
+				} else if !reflect.DeepEqual(got, m) {
 					t.Errorf("%s: got %#v, want %#v", name, got, m)
 				}
 			}
@@ -196,7 +197,7 @@ func roundTrip(t *testing.T, s string) {
 		got, err := protocol.Decode(protocol.Encode(m), sender[m.Type()])
 		if err != nil {
 			t.Errorf("%T %.200q: %v", m, s, err)
-		} else if got != m {
+		} else if !reflect.DeepEqual(got, m) {
 			t.Errorf("got %.300q, want %.300q", got, m)
 		}
 	}

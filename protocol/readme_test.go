@@ -18,8 +18,8 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, block := range map[string]string{
-		"client events": eventTable(eventsFrom(protocol.Client)),
-		"server events": eventTable(eventsFrom(protocol.Server)),
+		"client events": eventTable(eventsFrom(protocol.Client, 1)),
+		"server events": eventTable(eventsFrom(protocol.Server, 1)),
 		"examples":      exampleBlock(),
 		"error codes":   errorTable(),
 		"close codes":   closeTable(),
@@ -52,7 +52,7 @@ func eventTable(events []protocol.Event) string {
 
 func payloadShape(e protocol.Event) string {
 	var parts []string
-	for _, f := range fields(e) {
+	for _, f := range fields(e, 1) {
 		mark := ""
 		if f.optional {
 			mark = "?"
