@@ -2,9 +2,11 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 // answer is the engine's half of a turn, while it runs. Its channel belongs to it: once the session lets go of the
 // answer, nothing more can come of it.
 type answer struct {
+	id, turn  string
 	mocked    bool
 	question  string
 	text      strings.Builder // what has been said so far
@@ -24,6 +27,8 @@ type answer struct {
 	stop      context.CancelCauseFunc
 	heardFrom time.Time // when the engine last yielded something
 	completed bool
+	usage     *protocol.Usage
+	times     times
 }
 
 // said is one thing that an engine yields or asks, or that it has ended.
@@ -32,6 +37,7 @@ type said struct {
 	err     error
 	asks    *question
 	ended   bool
+	at      time.Time // when it was yielded; the session may come to it later
 }
 
 // question is an engine waiting for a yes or a no.
@@ -51,9 +57,17 @@ func (a *answer) signals() <-chan said {
 // ask lets an engine answer the text, in a child goroutine.
 func (s *Session) ask(ctx context.Context, e turn.Engine, text string, mocked bool) {
 	ctx, stop := context.WithCancelCause(ctx)
-	a := &answer{mocked: mocked, question: text, said: make(chan said, 8), over: ctx.Done(), stop: stop, heardFrom: s.now}
+	s.turns++
+	n := strconv.Itoa(s.turns)
+	a := &answer{
+		id: "r" + n, turn: "t" + n, mocked: mocked, question: text,
+		said: make(chan said, 8), over: ctx.Done(), stop: stop,
+		heardFrom: s.now, times: times{asked: s.now, stt: s.sttTook},
+	}
+	s.sttTook = 0
 	s.answer = a
-	req := turn.Request{SessionID: s.cfg.ID, TurnID: s.cfg.NewID(), Text: text, Ask: a.put}
+	s.emit2(protocol.ResponseCreated{ResponseID: a.id, TurnID: a.turn})
+	req := turn.Request{SessionID: s.cfg.ID, TurnID: a.turn, Text: text, Ask: a.put}
 	if !mocked {
 		req.History = slices.Clip(s.history) // an engine that appends to it gets a copy
 	}
@@ -74,7 +88,7 @@ func (a *answer) run(ctx context.Context, e turn.Engine, req turn.Request) {
 		}
 	}()
 	for payload, err := range e.Run(ctx, req) {
-		if !a.hand(ctx, said{payload: payload, err: err}) || err != nil {
+		if !a.hand(ctx, said{payload: payload, err: err, at: time.Now()}) || err != nil {
 			return
 		}
 	}
@@ -121,22 +135,49 @@ func (s *Session) say(o said) {
 	case o.ended:
 		s.endAnswer()
 	default:
-		s.show(o.payload)
+		s.show(o.payload, o.at)
 	}
 }
 
 // show tells the peers what they can see of a signal.
-func (s *Session) show(p signal.Payload) {
+func (s *Session) show(p signal.Payload, at time.Time) {
+	a := s.answer
 	switch p := p.(type) {
 	case signal.TextDelta:
+		a.times.firstText(s.now, at)
 		if s.machine.can(evSay) {
 			s.enter(evSay)
 		}
-		s.answer.text.WriteString(p.Content)
-		s.emit(protocol.ResponseTextDelta{Text: p.Content})
+		a.text.WriteString(p.Content)
+		s.emit(protocol.ResponseTextDelta{Text: p.Content, ResponseID: a.id})
+	case signal.Thinking:
+		s.emit2(protocol.ThinkingDelta{Text: p.Content})
+	case signal.ToolCall:
+		s.emit2(protocol.ToolCall{CallID: p.CallID, Name: p.ToolName, Input: object(p.Input)})
+	case signal.ToolResult:
+		s.emit2(protocol.ToolResult{CallID: p.CallID, Name: p.ToolName, Success: p.Success, Output: p.Output})
+	case signal.TokenUsage:
+		a.use(p)
 	case signal.Completion:
-		s.answer.completed = true
+		a.completed = true
 	}
+}
+
+// object is a tool's input as the contract wants it: always there.
+func object(input json.RawMessage) json.RawMessage {
+	if len(input) == 0 {
+		return json.RawMessage("{}")
+	}
+	return input
+}
+
+// use adds up what several requests to a model took.
+func (a *answer) use(u signal.TokenUsage) {
+	if a.usage == nil {
+		a.usage = new(protocol.Usage)
+	}
+	a.usage.PromptTokens += u.PromptTokens
+	a.usage.CompletionTokens += u.CompletionTokens
 }
 
 // endAnswer follows the engine's last signal.
@@ -147,30 +188,78 @@ func (s *Session) endAnswer() {
 		return
 	}
 	s.answer = nil
-	if !a.mocked {
-		s.remember(a.question, a.text.String())
-	}
+	s.remember(a)
 	s.cfg.Metrics.turnEnded("completed")
-	s.emit(protocol.ResponseCompleted{})
+	s.emit(protocol.ResponseCompleted{ResponseID: a.id, Usage: a.usage, HeardText: a.text.String()})
+	s.emit2(a.metrics(s.now))
 	s.enter(evFinish)
 }
 
 // failAnswer ends a turn whose engine could not: an error, then idle, and no response.completed.
 func (s *Session) failAnswer(err error) {
-	s.answer.stop(err)
-	s.answer = nil
-	s.cfg.Metrics.turnEnded("failed")
 	s.emit(s.wireError(err, protocol.CodeAgentFailed))
+	s.stopAnswer(err, protocol.CancelError, "failed")
 	s.enter(evFinish)
+}
+
+// cancelAnswer ends the answer, if there is one, before its end.
+func (s *Session) cancelAnswer(reason protocol.CancelReason) {
+	if s.answer != nil {
+		s.stopAnswer(errCancelled, reason, "cancelled")
+	}
+}
+
+// stopAnswer lets go of the answer. What was shown of it counts as heard: without sound there is nothing to wait for.
+func (s *Session) stopAnswer(cause error, reason protocol.CancelReason, outcome string) {
+	a := s.answer
+	a.stop(cause)
+	s.answer = nil
+	s.remember(a)
+	s.cfg.Metrics.turnEnded(outcome)
+	s.emit2(protocol.ResponseCancelled{ResponseID: a.id, Reason: reason, HeardText: a.text.String()})
+	s.emit2(a.metrics(s.now))
 }
 
 // maxHistory bounds what a session remembers, in messages: fifty exchanges. An engine cuts further, to what its model takes.
 const maxHistory = 100
 
-// remember makes a finished exchange part of the conversation. Requests hold the old slice: it is never written to.
-func (s *Session) remember(user, assistant string) {
-	h := append(s.history[:len(s.history):len(s.history)],
-		turn.Message{Role: turn.User, Text: user, At: s.now},
-		turn.Message{Role: turn.Assistant, Text: assistant, At: s.now})
+// remember makes an exchange part of the conversation, as far as it was heard. Requests hold the old slice: it is never
+// written to. A mocked one is no part of it.
+func (s *Session) remember(a *answer) {
+	if a.mocked {
+		return
+	}
+	h := append(s.history[:len(s.history):len(s.history)], turn.Message{Role: turn.User, Text: a.question, At: s.now})
+	if text := a.text.String(); text != "" {
+		h = append(h, turn.Message{Role: turn.Assistant, Text: text, At: s.now})
+	}
 	s.history = h[max(0, len(h)-maxHistory):]
 }
+
+// conversation is the history as a client sees it.
+func (s *Session) conversation() protocol.History {
+	items := make([]protocol.HistoryItem, 0, len(s.history))
+	for _, m := range s.history {
+		items = append(items, protocol.HistoryItem{Role: string(m.Role), Text: m.Text, At: m.At.UnixMilli()})
+	}
+	return protocol.History{Items: items}
+}
+
+// clearHistory begins a new conversation.
+func (s *Session) clearHistory(p Peer) error {
+	if s.inFlight() {
+		return s.refuseInFlight()
+	}
+	s.history = nil
+	s.tell(p, s.conversation())
+	return nil
+}
+
+// newItem begins another utterance or typed turn, and returns its id.
+func (s *Session) newItem() string {
+	s.items++
+	return s.item()
+}
+
+// item is the id of the present one.
+func (s *Session) item() string { return "i" + strconv.Itoa(s.items) }

@@ -6,22 +6,75 @@ import (
 	"vela/protocol"
 )
 
-// handle does what a client asks for.
-func (s *Session) handle(ctx context.Context, p Peer, m protocol.Message) {
+// fromClient does what a client asks for. It returns why the session ends, if that is what it asks for.
+func (s *Session) fromClient(ctx context.Context, in fromClient) error {
+	s.lastSeen = s.now
+	if s.seatOf(in.peer) == nobody {
+		return nil // taken over meanwhile: what was still under way is not the session's any more
+	}
+	if _, ok := in.message.(protocol.SessionClose); ok && s.cfg.Version >= 2 {
+		return errClosed
+	}
+	if err := s.handle(ctx, in.peer, in.message); err != nil {
+		s.refuse(in.peer, in.ref, err)
+	}
+	return nil
+}
+
+// handle returns why it did nothing.
+func (s *Session) handle(ctx context.Context, p Peer, m protocol.Message) error {
 	switch m := m.(type) {
 	case protocol.InputAudioAppend:
-		s.append(ctx, p, m.Chunk)
+		return s.append(ctx, p, m)
 	case protocol.InputAudioCommit:
-		s.commit(ctx, p)
+		return s.commit(ctx, p)
 	case protocol.ResponseCancel:
-		s.cancel()
+		s.cancel(m.ResponseID)
+		return nil
 	case protocol.MockedTurnTrigger:
-		s.trigger(ctx, p)
+		return s.trigger(ctx)
 	case protocol.SessionStart:
-		s.greet(p)
-	default:
-		s.tell(p, s.wireError(errUnsupported, protocol.CodeInvalidMessage))
+		return s.restart(p, m)
 	}
+	if s.cfg.Version == 1 {
+		return errNotV1
+	}
+	return s.handle2(ctx, p, m)
+}
+
+// handle2 does what only version 2 has.
+func (s *Session) handle2(ctx context.Context, p Peer, m protocol.Message) error {
+	switch m := m.(type) {
+	case Audio:
+		return s.append(ctx, p, m)
+	case protocol.InputAudioClear:
+		s.clear(p)
+		return nil
+	case protocol.InputTextSubmit:
+		return s.submit(ctx, m.Text)
+	case protocol.HistoryGet:
+		s.tell(p, s.conversation())
+		return nil
+	case protocol.HistoryClear:
+		return s.clearHistory(p)
+	case protocol.SessionResume:
+		return errResume
+	}
+	return errUnsupported
+}
+
+// restart acknowledges the session again; in version 2 it may change what is in force.
+func (s *Session) restart(p Peer, m protocol.SessionStart) error {
+	if s.cfg.Version >= 2 && asks(m) {
+		if s.inFlight() || s.machine.state() != protocol.Idle {
+			return errSettings
+		}
+		if err := s.Configure(m); err != nil {
+			return err
+		}
+	}
+	s.greet(p)
+	return nil
 }
 
 // inFlight says whether a turn runs: from its commit or trigger until the session is idle again.
@@ -29,61 +82,134 @@ func (s *Session) inFlight() bool {
 	return s.answer != nil || s.hearing != nil && s.hearing.committed
 }
 
-// refuseInFlight tells p that a turn is still running, and whose kind it is. The turn is not disturbed.
-func (s *Session) refuseInFlight(p Peer) {
-	err := errTurnInFlight
+// refuseInFlight says that a turn is still running, and whose kind it is. The turn is not disturbed.
+func (s *Session) refuseInFlight() error {
 	if s.answer != nil && s.answer.mocked {
-		err = errMockedTurnInFlight
+		return errMockedTurnInFlight
 	}
-	s.tell(p, s.wireError(err, protocol.CodeTurnInFlight))
+	return errTurnInFlight
+}
+
+// interrupts says whether what the user does now ends the answer, as settings of version 2 have it.
+func (s *Session) interrupts() bool {
+	return s.cfg.Version >= 2 && s.settings.terms.Interrupt && s.answer != nil
+}
+
+// bargeIn ends the answer because the user goes on. It goes straight to listening, with no idle between.
+func (s *Session) bargeIn() {
+	s.cancelAnswer(protocol.CancelBargeIn)
+	s.fire(evBargeIn)
 }
 
 // trigger runs the fixed turn. Whatever was appended before is dropped.
-func (s *Session) trigger(ctx context.Context, p Peer) {
+func (s *Session) trigger(ctx context.Context) error {
 	if s.inFlight() {
-		s.refuseInFlight(p)
-		return
+		return s.refuseInFlight()
 	}
 	s.forget()
 	s.enter(evTrigger)
-	s.emit(protocol.TranscriptFinal{Text: s.cfg.Mock.Question()})
+	s.emit(protocol.TranscriptFinal{Text: s.cfg.Mock.Question(), ItemID: s.newItem()})
 	s.enter(evThink)
 	s.ask(ctx, s.cfg.Mock, s.cfg.Mock.Question(), true)
+	return nil
 }
 
-func (s *Session) append(ctx context.Context, p Peer, chunk string) {
+// append takes speech, as an event or as a binary message.
+func (s *Session) append(ctx context.Context, p Peer, m protocol.Message) error {
 	switch {
-	case s.inFlight():
-		s.refuseInFlight(p)
-	case s.cfg.Turns == Agent:
-		s.listen(ctx, p, chunk)
-	default:
-		s.chunks++
-		if s.chunks == 1 {
-			s.enter(evAppend)
+	case s.interrupts() && s.takeFloor(p):
+		s.bargeIn()
+		s.emit(protocol.SessionState{Value: s.machine.state()})
+	case s.inFlight() && s.cfg.Version == 1:
+		return s.refuseInFlight()
+	case s.inFlight(), !s.takeFloor(p):
+		return nil // version 2 lets audio go that nobody listens to
+	}
+	if s.settings.turns == Agent {
+		return s.listen(ctx, m)
+	}
+	return s.count(m)
+}
+
+// count is what a deterministic turn does with audio.
+func (s *Session) count(m protocol.Message) error {
+	if frame, ok := m.(Audio); ok {
+		if _, err := s.samplesOf(frame); err != nil {
+			return err
 		}
-		s.emit(protocol.TranscriptPartial{Text: s.cfg.Mock.Partial(s.chunks)})
 	}
+	s.chunks++
+	if s.machine.can(evAppend) {
+		s.enter(evAppend)
+	}
+	if s.chunks == 1 {
+		s.newItem()
+	}
+	s.emit(protocol.TranscriptPartial{Text: s.cfg.Mock.Partial(s.chunks), ItemID: s.item()})
+	return nil
 }
 
-func (s *Session) commit(ctx context.Context, p Peer) {
+func (s *Session) commit(ctx context.Context, p Peer) error {
 	switch {
-	case s.inFlight():
-		s.refuseInFlight(p)
-	case s.cfg.Turns == Agent:
+	case s.inFlight(), !s.takeFloor(p):
+		return s.refuseInFlight()
+	case s.settings.turns == Agent:
 		s.commitSpeech()
-	default:
-		text := s.cfg.Mock.Final(s.chunks)
-		s.chunks = 0
-		s.emit(protocol.TranscriptFinal{Text: text})
-		s.enter(evThink)
-		s.ask(ctx, s.cfg.Mock, text, true)
+		return nil
+	}
+	if s.chunks == 0 {
+		s.newItem()
+	}
+	text := s.cfg.Mock.Final(s.chunks)
+	s.forget()
+	s.emit(protocol.TranscriptFinal{Text: text, ItemID: s.item()})
+	s.enter(evThink)
+	s.ask(ctx, s.cfg.Mock, text, true)
+	return nil
+}
+
+// clear forgets what a peer has said so far.
+func (s *Session) clear(p Peer) {
+	if s.inFlight() || !s.takeFloor(p) {
+		return
+	}
+	s.forget()
+	if s.machine.can(evCancel) {
+		s.enter(evCancel)
 	}
 }
 
-// cancel brings the session back to idle at once. While idle it does nothing.
-func (s *Session) cancel() {
-	s.stopTurn(errCancelled)
+// submit is a typed turn. What was being said is dropped.
+func (s *Session) submit(ctx context.Context, text string) error {
+	switch {
+	case s.interrupts():
+		s.bargeIn()
+	case s.inFlight():
+		return s.refuseInFlight()
+	}
+	s.forget()
+	s.emit(protocol.TranscriptFinal{Text: text, ItemID: s.newItem()})
+	s.enter(evThink)
+	switch {
+	case s.settings.turns == Deterministic:
+		s.ask(ctx, s.cfg.Mock, text, true)
+	case s.cfg.Agent == nil:
+		s.emit(s.wireError(errNoAgent, protocol.CodeAgentUnavailable))
+		s.enter(evFinish)
+	default:
+		s.ask(ctx, s.cfg.Agent, text, false)
+	}
+	return nil
+}
+
+// cancel brings the session back to idle at once. While idle it does nothing, and neither does it when it names an
+// answer that is over.
+func (s *Session) cancel(response string) {
+	if response != "" && s.cfg.Version >= 2 && (s.answer == nil || s.answer.id != response) {
+		return
+	}
+	s.cancelAnswer(protocol.CancelClient)
+	s.forget()
 	if s.machine.can(evCancel) {
 		s.enter(evCancel)
 	}
@@ -99,9 +225,9 @@ func (s *Session) stopTurn(cause error) {
 	}
 }
 
-// forget drops what the user has said so far in this turn.
+// forget drops what the user has said so far in this turn, and gives the floor back.
 func (s *Session) forget() {
-	s.chunks = 0
+	s.chunks, s.floor = 0, nobody
 	if s.hearing != nil {
 		s.hearing.stop(errCancelled)
 		s.hearing = nil

@@ -19,6 +19,8 @@ var (
 var (
 	errSessionEnded = errors.New("session: over")
 	errIdle         = errors.New("session: idle")
+	errClosed       = errors.New("session: closed by the client")
+	errAbandoned    = errors.New("session: nobody came back")
 	errCancelled    = errors.New("session: cancelled by the client")
 	errTurnOver     = errors.New("session: the turn is over")
 )
@@ -43,7 +45,12 @@ var (
 	errNoAgent            = &refusal{protocol.CodeAgentUnavailable, "This gateway has no agent. Run vela engines to see why."}
 	errNoCompletion       = &refusal{protocol.CodeAgentFailed, "The agent stopped in the middle of its answer."}
 	errAgentSilent        = &refusal{protocol.CodeAgentTimeout, "The agent did not answer in time."}
-	errUnsupported        = &refusal{protocol.CodeInvalidMessage, "This event is not taken here."}
+	errUnsupported        = &refusal{protocol.CodeUnsupported, "This gateway does not take this event yet. Nothing changed."}
+	errNotV1              = &refusal{protocol.CodeInvalidMessage, "This event is not taken here."}
+	errFrame              = &refusal{protocol.CodeInvalidMessage, "A binary message must be PCM16 little-endian, mono: an even number of bytes, at most 64 KiB."}
+	errNotAgreed          = &refusal{protocol.CodeInvalidMessage, "Binary audio was not agreed on. Ask for it with audio.input.framing in session.start."}
+	errSettings           = &refusal{protocol.CodeTurnInFlight, "Settings change between turns. Wait until the session is idle, or send response.cancel."}
+	errResume             = &refusal{protocol.CodeInvalidMessage, "session.resume is the first message of a connection."}
 )
 
 // coded is what errors of any package look like that know their code. Their words are fit for a client.
@@ -79,10 +86,28 @@ func (s *Session) wireError(err error, fallback protocol.Code) protocol.Error {
 // closing says with which close code a peer is told why the session ends.
 func closing(cause error) (protocol.CloseCode, string) {
 	switch {
+	case errors.Is(cause, errClosed):
+		return closeNormal, "the session is closed"
 	case errors.Is(cause, errIdle):
 		return protocol.CloseIdle, "nothing was said for too long"
 	case errors.Is(cause, ErrShutdown), errors.Is(cause, context.Canceled):
 		return protocol.CloseGoingAway, "the gateway is stopping, come back"
 	}
 	return protocol.CloseInternal, "something went wrong in the gateway, come back"
+}
+
+// closeNormal is RFC 6455's code for a connection that has done what it was for.
+const closeNormal protocol.CloseCode = 1000
+
+// endReason says why a session ends, in session.ended.
+func endReason(cause error) protocol.EndReason {
+	switch {
+	case errors.Is(cause, errClosed):
+		return protocol.EndClosed
+	case errors.Is(cause, errIdle), errors.Is(cause, errAbandoned):
+		return protocol.EndIdle
+	case errors.Is(cause, ErrShutdown), errors.Is(cause, context.Canceled):
+		return protocol.EndShutdown
+	}
+	return protocol.EndError
 }

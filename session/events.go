@@ -16,22 +16,45 @@ type Event struct {
 // emit numbers an event of the session, keeps it and hands it to every peer.
 func (s *Session) emit(m protocol.Message) {
 	e := s.events.add(s.now, m)
-	for _, p := range s.peers {
-		p.Send(e)
+	for _, p := range s.seats {
+		if p != nil {
+			p.Send(e)
+		}
+	}
+}
+
+// emit2 emits what only version 2 has.
+func (s *Session) emit2(m protocol.Message) {
+	if s.cfg.Version >= 2 {
+		s.emit(m)
 	}
 }
 
 // tell hands one peer what concerns nobody else.
 func (s *Session) tell(p Peer, m protocol.Message) { p.Send(Event{At: s.now.UnixMilli(), Message: m}) }
 
+// refuse tells a peer why its client's message did nothing.
+func (s *Session) refuse(p Peer, ref string, err error) {
+	e := s.wireError(err, protocol.CodeInternal)
+	e.Ref = ref
+	s.tell(p, e)
+}
+
 // enter moves the machine and says so. A step that the table does not have is a fault of ours: it is logged, and the
 // session stays where it is.
 func (s *Session) enter(event string) {
-	if err := s.machine.fire(event); err != nil {
-		s.log.Error("no such transition", "error", err)
-		return
+	if s.fire(event) {
+		s.emit(protocol.SessionState{Value: s.machine.state()})
 	}
-	s.emit(protocol.SessionState{Value: s.machine.state()})
+}
+
+// fire moves the machine and says nothing.
+func (s *Session) fire(event string) bool {
+	err := s.machine.fire(event)
+	if err != nil {
+		s.log.Error("no such transition", "error", err)
+	}
+	return err == nil
 }
 
 // The bounds of what a session keeps of its events.
@@ -109,6 +132,16 @@ func weight(m protocol.Message) int {
 		return base + len(m.Text)
 	case protocol.Error:
 		return base + len(m.Message)
+	case protocol.ResponseCompleted:
+		return base + len(m.HeardText)
+	case protocol.ResponseCancelled:
+		return base + len(m.HeardText)
+	case protocol.ThinkingDelta:
+		return base + len(m.Text)
+	case protocol.ToolCall:
+		return base + len(m.Input)
+	case protocol.ToolResult:
+		return base + len(m.Output)
 	}
 	return base
 }

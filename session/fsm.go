@@ -19,6 +19,7 @@ const (
 	evSay     = "say"     // the answer begins
 	evFinish  = "finish"  // the answer is whole, or has failed
 	evCancel  = "cancel"
+	evBargeIn = "barge_in" // the user speaks, or types, over the answer
 )
 
 // transitions is the table. It has no callbacks: looplab/fsm ignores a misspelt callback's name in silence.
@@ -30,6 +31,7 @@ var transitions = fsm.Events{
 	{Name: evSay, Src: []string{thinking}, Dst: speaking},
 	{Name: evFinish, Src: []string{thinking, speaking}, Dst: idle},
 	{Name: evCancel, Src: []string{listening, thinking, speaking}, Dst: idle},
+	{Name: evBargeIn, Src: []string{thinking, speaking}, Dst: listening},
 }
 
 const (

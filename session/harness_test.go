@@ -54,6 +54,13 @@ func (c *client) Send(e session.Event) {
 	}
 }
 
+// Resend implements [session.Peer].
+func (c *client) Resend(events []session.Event) {
+	for _, e := range events {
+		c.Send(e)
+	}
+}
+
 // Close implements [session.Peer].
 func (c *client) Close(code protocol.CloseCode, reason string) {
 	c.mu.Lock()
@@ -69,8 +76,6 @@ func start(t *testing.T, cfg session.Config) *client {
 		cfg.Mock = deterministic.Engine{}
 	}
 	cfg.ID = sessionID
-	turns := 0
-	cfg.NewID = func() string { turns++; return fmt.Sprintf("turn-%d", turns) }
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	c := &client{t: t, session: session.New(cfg), cancel: cancel, ended: make(chan struct{})}
@@ -96,7 +101,7 @@ func connect(t *testing.T, cfg session.Config) *client {
 
 func (c *client) join() {
 	c.t.Helper()
-	if err := c.session.Join(c.t.Context(), c); err != nil {
+	if err := c.session.Join(c.t.Context(), c, session.Hello{}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -105,7 +110,7 @@ func (c *client) join() {
 func (c *client) send(messages ...protocol.Message) {
 	c.t.Helper()
 	for _, m := range messages {
-		if err := c.session.Receive(c.t.Context(), c, m); err != nil {
+		if err := c.session.Receive(c.t.Context(), c, "", m); err != nil {
 			c.t.Fatalf("%s: %v", m.Type(), err)
 		}
 	}

@@ -33,6 +33,7 @@ type utterance struct {
 	frames    chan []int16 // to the recogniser; closed after the commit, when nothing is pending
 	heard     chan heard   // from it
 	stop      context.CancelCauseFunc
+	resample  *speech.Resampler // nil where the rate is right
 	committed bool
 	partial   string
 	failed    bool // nobody listens; the client knows
@@ -82,31 +83,74 @@ func (u *utterance) sent() {
 
 // commit says that no more audio comes.
 func (u *utterance) commit(now time.Time) {
+	if u.resample != nil {
+		u.add(u.resample.Flush(nil))
+	}
 	u.committed, u.ended = true, now
 	if len(u.pending) == 0 && !u.failed {
 		close(u.frames)
 	}
 }
 
-// listen takes a piece of speech; the first of a turn wakes the recogniser.
-func (s *Session) listen(ctx context.Context, p Peer, chunk string) {
-	samples, err := decodeChunk(chunk)
+// listen takes a piece of speech; the first of a turn wakes the recogniser. It returns why it does not.
+func (s *Session) listen(ctx context.Context, m protocol.Message) error {
+	samples, err := s.samplesOf(m)
 	if err != nil {
-		s.tell(p, s.wireError(err, protocol.CodeInvalidMessage))
-		return
+		return err
 	}
 	if s.hearing == nil {
 		s.startHearing(ctx)
 	}
-	if refused := s.hearing.refuse(samples, s.now, s.cfg.MaxAudio); refused != nil {
-		if !refused.known {
-			s.tell(p, s.wireError(refused.err, protocol.CodeInvalidMessage))
+	if refused := s.hearing.refuse(speech.Duration(len(samples), s.settings.input.Rate), s.now, s.cfg.MaxAudio); refused != nil {
+		if refused.known {
+			return nil
 		}
-		return
+		return refused.err
 	}
-	if len(samples) > 0 && !s.hearing.failed {
-		s.hearing.pending = append(s.hearing.pending, samples)
+	if s.hearing.resample != nil {
+		samples = s.hearing.resample.Process(nil, samples)
 	}
+	s.hearing.add(samples)
+	return nil
+}
+
+// add is audio for the recogniser.
+func (u *utterance) add(samples []int16) {
+	if len(samples) > 0 && !u.failed {
+		u.pending = append(u.pending, samples)
+	}
+}
+
+// resampler is nil where the client sends at the recognisers' rate.
+func (s *Session) resampler() *speech.Resampler {
+	if s.settings.input.Rate == speech.Rate {
+		return nil
+	}
+	r, err := speech.NewResampler(s.settings.input.Rate, speech.Rate)
+	if err != nil {
+		s.log.Error("no resampler for the rate that was agreed", "error", err) // settings.go let only good ones in
+	}
+	return r
+}
+
+// maxFrame bounds a binary message of audio, in bytes.
+const maxFrame = 64 << 10
+
+// samplesOf is the audio of an event or a binary message, at the rate that was agreed.
+func (s *Session) samplesOf(m protocol.Message) ([]int16, error) {
+	switch m := m.(type) {
+	case protocol.InputAudioAppend:
+		return decodeChunk(m.Chunk)
+	case Audio:
+		switch n := len(m.PCM); {
+		case s.settings.input.Framing != "binary":
+			return nil, errNotAgreed
+		case n == 0 || n%2 != 0 || n > maxFrame:
+			return nil, errFrame
+		}
+		return speech.Samples(m.PCM), nil
+	}
+	return nil, errChunk
 }
 
 // refused is audio that is too much; known when the client has been told already.
@@ -118,10 +162,10 @@ type refused struct {
 // burst is how much audio may come at any speed; after it the average is held to twice real time.
 const burst = time.Minute
 
-// refuse says why the samples are too much, nil if they are not, and counts them. The client is told once a turn: one
+// refuse says why so much more audio is too much, nil if it is not, and counts it. The client is told once a turn: one
 // that streams at three times the speed of speech has two chunks taken and one refused, over and over.
-func (u *utterance) refuse(samples []int16, now time.Time, longest time.Duration) *refused {
-	length := u.length + speech.Duration(len(samples), speech.Rate)
+func (u *utterance) refuse(more time.Duration, now time.Time, longest time.Duration) *refused {
+	length := u.length + more
 	switch {
 	case length > longest:
 		known := u.full
@@ -147,8 +191,12 @@ func decodeChunk(chunk string) ([]int16, error) {
 func (s *Session) startHearing(ctx context.Context) {
 	ctx, stop := context.WithCancelCause(ctx)
 	u := &utterance{began: s.now, frames: make(chan []int16), heard: make(chan heard, 4), stop: stop}
+	u.resample = s.resampler()
 	s.hearing = u
-	s.enter(evAppend)
+	s.newItem()
+	if s.machine.can(evAppend) { // not when an answer was interrupted
+		s.enter(evAppend)
+	}
 	if s.cfg.Transcriber == nil {
 		s.goDeaf(errNoTranscriber)
 		return
@@ -214,7 +262,7 @@ func (s *Session) goDeaf(err error) {
 // endHearing lets go of the utterance and moves on.
 func (s *Session) endHearing(event string) {
 	s.hearing.stop(nil)
-	s.hearing = nil
+	s.hearing, s.floor = nil, nobody
 	s.enter(event)
 }
 
@@ -222,7 +270,8 @@ func (s *Session) endHearing(event string) {
 func (s *Session) commitSpeech() {
 	switch {
 	case s.hearing == nil:
-		s.emit(protocol.TranscriptFinal{})
+		s.floor = nobody
+		s.emit(protocol.TranscriptFinal{ItemID: s.newItem()})
 		s.enter(evNothing)
 	case s.hearing.failed:
 		s.endHearing(evNothing)
@@ -244,7 +293,7 @@ func (s *Session) hear(ctx context.Context, h heard) {
 		s.goDeaf(errNoFinal)
 	case h.transcript.Text != u.partial:
 		u.partial = h.transcript.Text
-		s.emit(protocol.TranscriptPartial{Text: u.partial})
+		s.emit(protocol.TranscriptPartial{Text: u.partial, ItemID: s.item()})
 	}
 }
 
@@ -255,7 +304,8 @@ func (s *Session) hearFinal(ctx context.Context, text string) {
 		s.goDeaf(errNoFinal)
 		return
 	}
-	s.emit(protocol.TranscriptFinal{Text: text})
+	s.emit(protocol.TranscriptFinal{Text: text, ItemID: s.item()})
+	s.sttTook = s.since(s.hearing.ended)
 	switch {
 	case text == "":
 		s.endHearing(evNothing)

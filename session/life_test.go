@@ -39,7 +39,7 @@ func TestTheMailboxHoldsBackAndLosesNothing(t *testing.T) {
 			go func() {
 				for sent[i] < each {
 					err := wordsError{protocol.CodeInvalidMessage, fmt.Sprintf("%d %d", i, sent[i])}
-					if err := c.session.Reject(t.Context(), c, err); err != nil {
+					if err := c.session.Reject(t.Context(), c, "", err); err != nil {
 						t.Error(err)
 					}
 					sent[i]++
@@ -85,7 +85,7 @@ func TestWaitingForASessionEndsWithTheContext(t *testing.T) {
 		var err error
 		go func() {
 			for err == nil {
-				err = s.Receive(ctx, &client{}, sessionStart)
+				err = s.Receive(ctx, &client{}, "", sessionStart)
 			}
 		}()
 		synctest.Wait()
@@ -105,9 +105,9 @@ func TestASessionThatIsOverTakesNothing(t *testing.T) {
 		<-c.ended
 		for range 50 {
 			for what, err := range map[string]error{
-				"Join":    c.session.Join(t.Context(), c),
-				"Receive": c.session.Receive(t.Context(), c, trigger),
-				"Reject":  c.session.Reject(t.Context(), c, errSecret),
+				"Join":    c.session.Join(t.Context(), c, session.Hello{}),
+				"Receive": c.session.Receive(t.Context(), c, "", trigger),
+				"Reject":  c.session.Reject(t.Context(), c, "", errSecret),
 			} {
 				if !errors.Is(err, session.ErrEnded) {
 					t.Fatalf("%s: error %v, want %v", what, err, session.ErrEnded)
@@ -189,7 +189,7 @@ func TestAFloodingEngineEnds(t *testing.T) {
 		}
 		ended = true
 	})
-	s := session.New(session.Config{ID: sessionID, NewID: func() string { return "t" }, Mock: deterministic.Engine{},
+	s := session.New(session.Config{ID: sessionID, Mock: deterministic.Engine{},
 		Turns: session.Agent, Transcriber: hears("hello"), Agent: flood})
 	flooded := make(chan struct{})
 	var once sync.Once
@@ -251,7 +251,7 @@ func TestTwoPeers(t *testing.T) {
 		if !slices.Equal(a.shown[2:], b.shown[2:]) {
 			t.Errorf("they see different events:\n%v\n%v", a.shown[2:], b.shown[2:])
 		}
-		if err := a.session.Reject(t.Context(), a, errSecret); err != nil {
+		if err := a.session.Reject(t.Context(), a, "", errSecret); err != nil {
 			t.Fatal(err)
 		}
 		a.expect("! internal") // a reason that is not fit for a client

@@ -17,18 +17,23 @@ const mailboxSize = 16
 type input interface{}
 
 type (
-	joined struct{ peer Peer }
-	left   struct{ peer Peer }
+	joined struct {
+		peer  Peer
+		hello Hello
+	}
+	left struct{ peer Peer }
 
 	// fromClient is an event that a peer's client sent.
 	fromClient struct {
 		peer    Peer
+		ref     string // the event's id, if it has one
 		message protocol.Message
 	}
 
 	// malformed is a message that is no event.
 	malformed struct {
 		peer Peer
+		ref  string
 		err  error
 	}
 
@@ -61,18 +66,25 @@ func (s *Session) take(ctx context.Context) (in input, ok bool) {
 	return in, true
 }
 
-// Join makes p a peer: session.ready and session.state go to it first. It returns [ErrEnded] once the session is over.
-func (s *Session) Join(ctx context.Context, p Peer) error { return s.post(ctx, joined{p}) }
+// Join makes p a peer: session.ready and session.state go to it first, or what it has missed. It returns [ErrEnded]
+// once the session is over.
+func (s *Session) Join(ctx context.Context, p Peer, h Hello) error { return s.post(ctx, joined{p, h}) }
 
-// Receive hands over an event that p's client sent. It waits while the session is behind, and returns [ErrEnded] once
-// the session is over.
-func (s *Session) Receive(ctx context.Context, p Peer, m protocol.Message) error {
-	return s.post(ctx, fromClient{p, m})
+// Receive hands over an event that p's client sent, and the event's id, which may be empty. It waits while the session
+// is behind, and returns [ErrEnded] once the session is over.
+func (s *Session) Receive(ctx context.Context, p Peer, id string, m protocol.Message) error {
+	return s.post(ctx, fromClient{p, id, m})
 }
 
+// Audio is speech as it came in a binary message, in the format agreed. Whoever hands it to Receive lets go of PCM.
+type Audio struct{ PCM []byte }
+
+// Type implements [protocol.Message].
+func (Audio) Type() string { return "input_audio.append" }
+
 // Reject hands over the error of a message from p's client that is no event, so that its answer keeps its place.
-func (s *Session) Reject(ctx context.Context, p Peer, err error) error {
-	return s.post(ctx, malformed{p, err})
+func (s *Session) Reject(ctx context.Context, p Peer, id string, err error) error {
+	return s.post(ctx, malformed{p, id, err})
 }
 
 // Leave takes p away. Unlike the others it cannot fail: a session that is over has no peers.

@@ -6,13 +6,15 @@
 //
 //	s := session.New(cfg)
 //	go s.Run(ctx)                        // by whoever waits for it
-//	s.Join(ctx, peer)                    // session.ready and session.state go to the peer
+//	s.Join(ctx, peer, session.Hello{})   // session.ready and session.state go to the peer
 //	s.Receive(ctx, peer, message)        // any number of times
-//	s.Leave(peer)                        // Run returns once the last peer has left
+//	s.Leave(peer)                        // in version 1, Run returns once the last peer has left
 //
-// The files: mailbox.go is the one way in, fsm.go the table of phases, client.go what clients ask for, hearing.go and
-// answer.go the two halves of a turn, events.go the numbered events on their way out, errors.go the one place where an
-// error becomes words for a client.
+// In version 2 of the protocol a session outlives its peers for a while, and a peer may resume it.
+//
+// The files: mailbox.go is the one way in, peers.go who sits where, fsm.go the table of phases, settings.go what is in
+// force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, events.go the numbered
+// events on their way out, errors.go the one place where an error becomes words for a client.
 package session
 
 import (
@@ -35,12 +37,18 @@ const (
 	Agent         Turns = "agent"         // recognised speech, answered by Config.Agent
 )
 
-// Config is what a session is made of. Everything but ID, NewID and Mock has a zero value that works.
+// Config is what a session is made of. Everything but ID and Mock has a zero value that works.
 type Config struct {
-	ID    string
-	NewID func() string // for turns; unique within the process
+	ID string
 
-	Turns       Turns
+	// Version is that of the protocol, 1 unless given. In version 1 a session ends with its last peer, and its clients
+	// see nothing of version 2.
+	Version int
+	Token   string        // resumes the session; version 2 tells it to the client
+	Window  time.Duration // how long a session of version 2 outlives its last peer; default 2 minutes
+
+	Turns       Turns // what a client gets that does not ask
+	AgentName   string
 	Mock        Mock        // the fixed turn; required
 	Agent       turn.Engine // nil: agent-backed turns say agent_unavailable
 	Transcriber Transcriber // nil: speech says speech_unavailable
@@ -59,6 +67,9 @@ type Config struct {
 type Peer interface {
 	// Send hands over one event, in order. A peer that cannot keep up ends its own connection.
 	Send(Event)
+	// Resend hands over all that a client has missed, before anything else. However many they are, they do not make it
+	// slow.
+	Resend([]Event)
 	// Close says that nothing follows, and why.
 	Close(code protocol.CloseCode, reason string)
 }
@@ -80,15 +91,21 @@ type Session struct {
 
 	// Owned by Run.
 	machine  *machine
-	peers    []Peer
-	joined   bool // somebody was here: the session ends when nobody is
+	settings settings
+	seats    [seats]Peer // nil where nobody sits
+	floor    Seat        // who speaks: from the first audio to the final transcript; nobody otherwise
+	joined   bool        // somebody was here: the session ends when nobody is
+	alone    time.Time   // since when nobody is
 	history  []turn.Message
 	events   eventLog
-	chunks   int        // appended to the deterministic turn that is being listened to
-	hearing  *utterance // nil unless speech is being heard or recognised
-	answer   *answer    // nil unless an engine runs
-	now      time.Time  // when the present input was taken: the only clock behind the mailbox
-	lastSeen time.Time  // when a client last sent something
+	items    int           // utterances and typed turns so far: they make the ids
+	turns    int           // answers so far: they make the ids
+	chunks   int           // appended to the deterministic turn that is being listened to
+	hearing  *utterance    // nil unless speech is being heard or recognised
+	answer   *answer       // nil unless an engine runs
+	sttTook  time.Duration // how long the recogniser took for what is about to be asked
+	now      time.Time     // when the present input was taken: the only clock behind the mailbox
+	lastSeen time.Time     // when a client last sent something
 	timer    *time.Timer
 	children sync.WaitGroup // engines and recognisers; Run waits for them
 }
@@ -99,15 +116,19 @@ func New(cfg Config) *Session {
 	cfg.Recognise = cmp.Or(cfg.Recognise, 30*time.Second)
 	cfg.AgentSilent = cmp.Or(cfg.AgentSilent, 2*time.Minute)
 	cfg.Idle = cmp.Or(cfg.Idle, 10*time.Minute)
+	cfg.Window = cmp.Or(cfg.Window, 2*time.Minute)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	cfg.Version = max(cfg.Version, 1)
 	return &Session{
-		cfg:     cfg,
-		log:     cfg.Log.With("session", cfg.ID),
-		mailbox: make(chan input, mailboxSize),
-		done:    make(chan struct{}),
-		machine: newMachine(),
+		cfg:      cfg,
+		log:      cfg.Log.With("session", cfg.ID),
+		mailbox:  make(chan input, mailboxSize),
+		done:     make(chan struct{}),
+		machine:  newMachine(),
+		floor:    nobody,
+		settings: defaults(cfg),
 	}
 }
 
@@ -123,17 +144,18 @@ func (s *Session) Run(ctx context.Context) {
 	defer s.children.Wait()
 	defer cancel(errSessionEnded)
 
-	s.lastSeen = time.Now()
+	s.now = time.Now()
+	s.lastSeen = s.now
 	s.timer = time.NewTimer(s.cfg.Idle)
 	defer s.timer.Stop()
 	for {
 		in, ok := s.take(ctx)
 		if !ok {
-			s.closePeers(context.Cause(ctx))
+			s.end(context.Cause(ctx))
 			return
 		}
-		if end := s.step(ctx, in); end != nil {
-			s.closePeers(end)
+		if why := s.step(ctx, in); why != nil {
+			s.end(why)
 			return
 		}
 	}
@@ -143,11 +165,10 @@ func (s *Session) Run(ctx context.Context) {
 func (s *Session) step(ctx context.Context, in input) error {
 	switch in := in.(type) {
 	case fromClient:
-		s.lastSeen = s.now
-		s.handle(ctx, in.peer, in.message)
+		return s.fromClient(ctx, in)
 	case malformed:
 		s.lastSeen = s.now
-		s.tell(in.peer, s.wireError(in.err, protocol.CodeInvalidMessage))
+		s.refuse(in.peer, in.ref, in.err)
 	case heard:
 		s.hear(ctx, in)
 	case said:
@@ -155,7 +176,7 @@ func (s *Session) step(ctx context.Context, in input) error {
 	case taken:
 		s.hearing.sent()
 	case joined:
-		s.join(in.peer)
+		s.join(in.peer, in.hello)
 	case left:
 		return s.leave(in.peer)
 	case tick:
@@ -164,30 +185,20 @@ func (s *Session) step(ctx context.Context, in input) error {
 	return nil
 }
 
-func (s *Session) join(p Peer) {
-	s.peers = append(s.peers, p)
-	s.joined = true
-	s.greet(p)
-}
-
-// greet tells one peer who and where the session is.
-func (s *Session) greet(p Peer) {
-	s.tell(p, protocol.SessionReady{SessionID: s.cfg.ID})
-	s.tell(p, protocol.SessionState{Value: s.machine.state()})
-}
-
-func (s *Session) leave(p Peer) error {
-	for i := range s.peers {
-		if s.peers[i] == p {
-			s.peers = append(s.peers[:i], s.peers[i+1:]...)
-			break
+// end is the last thing that a session does.
+func (s *Session) end(why error) {
+	if s.cfg.Version >= 2 {
+		s.cancelAnswer(protocol.CancelShutdown)
+		s.emit2(protocol.SessionEnded{Reason: endReason(why)})
+	}
+	s.stopTurn(why)
+	code, reason := closing(why)
+	for i, p := range s.seats {
+		if p != nil {
+			p.Close(code, reason)
 		}
+		s.seats[i] = nil
 	}
-	if s.joined && len(s.peers) == 0 {
-		s.stopTurn(errSessionEnded)
-		return errSessionEnded
-	}
-	return nil
 }
 
 // tick ends whatever has waited for too long, and sets the timer for the next that might.
@@ -198,7 +209,10 @@ func (s *Session) tick() error {
 	if a := s.answer; a != nil && s.since(a.heardFrom) >= s.cfg.AgentSilent {
 		s.failAnswer(errAgentSilent)
 	}
-	if s.since(s.lastSeen) >= s.cfg.Idle && !s.inFlight() {
+	if s.isAlone() && s.since(s.alone) >= s.cfg.Window {
+		return errAbandoned
+	}
+	if s.since(s.lastSeen) >= s.cfg.Idle && !s.inFlight() && !s.isAlone() {
 		return errIdle
 	}
 	s.timer.Reset(s.nextTick())
@@ -210,6 +224,9 @@ func (s *Session) since(t time.Time) time.Duration { return s.now.Sub(t) }
 // nextTick is when something may have waited for too long.
 func (s *Session) nextTick() time.Duration {
 	next := s.cfg.Idle - s.since(s.lastSeen)
+	if s.isAlone() {
+		next = s.cfg.Window - s.since(s.alone)
+	}
 	if s.inFlight() && next <= 0 {
 		next = s.cfg.Idle // the turn's own limits come first
 	}
@@ -220,12 +237,4 @@ func (s *Session) nextTick() time.Duration {
 		next = min(next, s.cfg.AgentSilent-s.since(a.heardFrom))
 	}
 	return max(next, time.Millisecond)
-}
-
-func (s *Session) closePeers(cause error) {
-	code, reason := closing(cause)
-	for _, p := range s.peers {
-		p.Close(code, reason)
-	}
-	s.peers = nil
 }

@@ -169,7 +169,7 @@ func (c *client) frame(text string) {
 		c.send(message)
 		return
 	}
-	if err := c.session.Reject(c.t.Context(), c, err); err != nil {
+	if err := c.session.Reject(c.t.Context(), c, "", err); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -1,0 +1,121 @@
+package session
+
+import (
+	"vela/protocol"
+)
+
+// Seat is one of the places that a session has for peers.
+type Seat int
+
+// The seats. A session has at most one socket and at most one room.
+const (
+	Socket Seat = iota
+	Room
+	seats  // how many there are
+	nobody // whose the floor is while nobody speaks
+)
+
+// Hello is how a peer comes. Its zero value is a socket that begins.
+type Hello struct {
+	Seat   Seat
+	Resume bool
+	After  uint64 // of a resume: the last event that the client has
+}
+
+// join gives a peer its seat. Whoever sat there is told that the session went on elsewhere.
+func (s *Session) join(p Peer, h Hello) {
+	if old := s.seats[h.Seat]; old != nil {
+		old.Close(protocol.CloseTakenOver, "the session went on in another connection")
+	}
+	s.seats[h.Seat] = p
+	first := !s.joined
+	s.joined = true
+	s.lastSeen = s.now
+	switch {
+	case s.cfg.Version == 1:
+		s.greet(p)
+	case h.Resume:
+		s.resume(p, h.After)
+	case first:
+		s.tell(p, s.ready(false, false))
+		s.emit(protocol.SessionState{Value: s.machine.state()})
+	default:
+		s.greet(p)
+	}
+	s.timer.Reset(s.nextTick())
+}
+
+// greet tells one peer who and where the session is.
+func (s *Session) greet(p Peer) {
+	s.tell(p, s.ready(false, false))
+	s.tell(p, protocol.SessionState{Value: s.machine.state()})
+}
+
+// resume gives a peer exactly the events that it has missed, or none.
+func (s *Session) resume(p Peer, after uint64) {
+	missed, ok := s.events.after(after)
+	s.tell(p, s.ready(true, ok))
+	if ok {
+		p.Resend(missed)
+		return
+	}
+	s.tell(p, protocol.SessionState{Value: s.machine.state()})
+}
+
+func (s *Session) ready(resumed, recovered bool) protocol.SessionReady {
+	r := protocol.SessionReady{SessionID: s.cfg.ID}
+	if s.cfg.Version >= 2 {
+		t := s.settings.terms
+		t.Resumed, t.Recovered, t.ResumeToken = resumed, recovered, s.cfg.Token
+		t.ResumeWindowMs, t.LastSeq = s.cfg.Window.Milliseconds(), s.events.last
+		r.Terms = &t
+	}
+	return r
+}
+
+// leave takes a peer away. A session of version 1 ends with its last one; in version 2 it waits to be resumed.
+func (s *Session) leave(p Peer) error {
+	for i := range s.seats {
+		if s.seats[i] == p {
+			s.seats[i] = nil
+		}
+	}
+	if !s.isAlone() {
+		return nil
+	}
+	if s.cfg.Version == 1 {
+		return errSessionEnded
+	}
+	s.alone = s.now
+	s.timer.Reset(s.nextTick())
+	return nil
+}
+
+// isAlone says whether everybody who was here has left.
+func (s *Session) isAlone() bool {
+	return s.joined && s.seats[Socket] == nil && s.seats[Room] == nil
+}
+
+// seatOf is where a peer sits, nobody if it has been taken over.
+func (s *Session) seatOf(p Peer) Seat {
+	for i := range s.seats {
+		if s.seats[i] == p {
+			return Seat(i)
+		}
+	}
+	return nobody
+}
+
+// takeFloor lets a peer speak unless another one does. A seat that nobody sits on speaks no more: what was said from it
+// is forgotten.
+func (s *Session) takeFloor(p Peer) bool {
+	seat := s.seatOf(p)
+	if s.floor != nobody && s.floor != seat {
+		if s.seats[s.floor] != nil {
+			return false
+		}
+		s.forget()
+	}
+	s.floor = seat
+	return true
+}

@@ -1,0 +1,114 @@
+package session
+
+import (
+	"strings"
+
+	"vela/protocol"
+	"vela/session/speech"
+)
+
+// settings is what is in force. A client of version 2 may change it between turns.
+type settings struct {
+	turns Turns
+	terms protocol.Terms // without what differs from one session.ready to the next
+	input protocol.Format
+}
+
+// features names what of version 2 this gateway gives.
+var features = []string{"text", "audio_in", "resume", "history"}
+
+func defaults(cfg Config) settings {
+	input := protocol.Format{Encoding: "pcm16", Rate: speech.Rate, Framing: "json"}
+	turns := cfg.Turns
+	if turns == "" {
+		turns = Deterministic
+	}
+	return settings{turns: turns, input: input, terms: protocol.Terms{
+		Protocol:      2,
+		Turns:         string(turns),
+		Agent:         cfg.AgentName,
+		Audio:         protocol.AudioFormats{Input: &input},
+		TurnDetection: "none",
+		Interrupt:     true,
+		Features:      features,
+	}}
+}
+
+// Configure puts what a client asks for in force: all of it, or, with an error that is told to the client, nothing. It
+// is for whoever makes the session, before Run.
+func (s *Session) Configure(ask protocol.SessionStart) error {
+	next := s.settings
+	if err := next.apply(ask, s.cfg); err != nil {
+		return err
+	}
+	s.settings = next
+	return nil
+}
+
+func (t *settings) apply(ask protocol.SessionStart, cfg Config) error {
+	switch Turns(ask.Turns) {
+	case "":
+	case Deterministic, Agent:
+		t.turns, t.terms.Turns = Turns(ask.Turns), ask.Turns
+	default:
+		return unsupported("turns", "deterministic or agent")
+	}
+	if ask.Agent != "" && ask.Agent != cfg.AgentName {
+		return unsupported("agent", cfg.AgentName)
+	}
+	if ask.TurnDetection != "" && ask.TurnDetection != "none" {
+		return unsupported("turnDetection", "none")
+	}
+	if ask.Room != "" {
+		return unsupported("room", "no room")
+	}
+	if lang := strings.ToLower(ask.Language); lang != "" && lang != "en" && lang != "en-us" {
+		return unsupported("language", "en-US")
+	}
+	if ask.Interrupt != nil {
+		t.terms.Interrupt = *ask.Interrupt
+	}
+	if ask.Approvals != nil {
+		t.terms.Approvals = *ask.Approvals
+	}
+	return t.applyAudio(ask.Audio)
+}
+
+// The rates that speech is taken at, in Hz; it is resampled to that of the recognisers.
+const (
+	lowestRate  = 8000
+	highestRate = 192000
+)
+
+func (t *settings) applyAudio(ask *protocol.AudioFormats) error {
+	if ask == nil {
+		return nil
+	}
+	if ask.Output != nil {
+		return unsupported("audio.output", "null: this gateway does not speak yet")
+	}
+	in := ask.Input
+	switch {
+	case in == nil:
+		return nil
+	case in.Encoding != "pcm16":
+		return unsupported("audio.input.encoding", "pcm16")
+	case in.Rate < lowestRate || in.Rate > highestRate:
+		return unsupported("audio.input.rate", "8000 to 192000")
+	case in.Framing != "json" && in.Framing != "binary":
+		return unsupported("audio.input.framing", "json or binary")
+	}
+	t.input = *in
+	t.terms.Audio.Input = in
+	return nil
+}
+
+func unsupported(setting, there string) error {
+	return &refusal{protocol.CodeUnsupported, "This gateway cannot give that " + setting + ". What it has: " + there + ". Nothing changed."}
+}
+
+// asks says whether a session.start asks for anything.
+func asks(m protocol.SessionStart) bool {
+	return m.Turns != "" || m.Agent != "" || m.Audio != nil || m.TurnDetection != "" || m.Interrupt != nil ||
+		m.Approvals != nil || m.Room != "" || m.Language != "" || m.Metadata != nil
+}
