@@ -102,7 +102,8 @@ export class App {
   }
 
   async refreshEngines(): Promise<void> {
-    this.#set({ engines: await this.#browser.fetchEngines() });
+    const engines = await this.#browser.fetchEngines();
+    if (engines) this.#set({ engines });
   }
 
   connect(): void {
