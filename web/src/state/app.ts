@@ -180,6 +180,7 @@ export class App {
   act(action: BannerAction): void {
     switch (action) {
       case 'connect':
+        this.#dispatch({ type: 'dismissed', what: 'failure' });
         return this.#connection.connect();
       case 'try now':
         return this.#connection.tryNow();
