@@ -38,16 +38,13 @@ func dialSocket(ctx context.Context, a Address, o Options) (*socket, error) {
 		Subprotocols: o.Subprotocols,
 	})
 	if err != nil {
-		return nil, dialError(ctx, a, resp, err)
+		return nil, dialError(a, resp, err)
 	}
 	conn.SetReadLimit(maxMessage)
 	return &socket{conn: conn, closed: make(chan struct{})}, nil
 }
 
-func dialError(ctx context.Context, a Address, resp *http.Response, err error) error {
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
+func dialError(a Address, resp *http.Response, err error) error {
 	e := &DialError{Address: a.Host(), Err: err}
 	if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
 		e.Status, e.Detail = resp.StatusCode, detail(resp.Body)

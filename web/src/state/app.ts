@@ -102,7 +102,8 @@ export class App {
   }
 
   async refreshEngines(): Promise<void> {
-    this.#set({ engines: await this.#browser.fetchEngines() });
+    const engines = await this.#browser.fetchEngines();
+    if (engines) this.#set({ engines });
   }
 
   connect(): void {
@@ -179,6 +180,7 @@ export class App {
   act(action: BannerAction): void {
     switch (action) {
       case 'connect':
+        this.#dispatch({ type: 'dismissed', what: 'failure' });
         return this.#connection.connect();
       case 'try now':
         return this.#connection.tryNow();
