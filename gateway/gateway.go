@@ -37,6 +37,7 @@ type Config struct {
 	Origins     []string      // of other pages that may connect, such as "https://example.org"
 	MaxSessions int           // default 1,000
 	Idle        time.Duration // after which a session without a word ends; default 10 minutes
+	Resume      time.Duration // how long a session of version 2 outlives its connection; default 2 minutes
 	Speech      Speech
 	Log         *slog.Logger // nil discards
 }
@@ -128,16 +129,20 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	return g.server.Serve(ctx, l)
 }
 
-func (g *Gateway) newSession(turns session.Turns) *session.Session {
+func (g *Gateway) newSession(n server.NewSession) *session.Session {
+	turns := n.Turns
 	if turns == "" {
 		turns = g.cfg.Turns
 	}
 	return session.New(session.Config{
 		ID:          uuid.NewString(),
-		NewID:       uuid.NewString,
+		Version:     n.Version,
+		Token:       n.Token,
+		Window:      g.cfg.Resume,
 		Turns:       turns,
 		Mock:        deterministic.Engine{Pace: g.cfg.Pace},
 		Agent:       echo.Engine{},
+		AgentName:   echo.AgentID,
 		Transcriber: g.engines.transcriber(),
 		Idle:        g.cfg.Idle,
 		Log:         g.cfg.Log.With("component", "session"),

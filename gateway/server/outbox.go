@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vela/protocol"
+	"vela/session"
 )
 
 // The bounds of what waits to be written to one client. Past either, the client is a slow consumer: what waits is
@@ -21,11 +22,12 @@ const goodbye = 5 * time.Second
 // outbox is what waits to be written to one client. The session puts events in and never waits; a goroutine that is
 // there only while something waits takes them out. The lock guards the handover between the two, nothing else.
 type outbox struct {
-	write func(context.Context, []byte) error
-	bye   func(protocol.CloseCode, string)
-	ctx   context.Context
-	cut   context.CancelFunc // ends the connection without another word
-	timer *time.Timer        // cuts when goodbye takes too long; nil before the end
+	version int // of the protocol
+	write   func(context.Context, []byte) error
+	bye     func(protocol.CloseCode, string)
+	ctx     context.Context
+	cut     context.CancelFunc // ends the connection without another word
+	timer   *time.Timer        // cuts when goodbye takes too long; nil before the end
 
 	mu      sync.Mutex
 	waiting *batch // nil while nothing waits
@@ -40,32 +42,63 @@ type outbox struct {
 type batch struct {
 	data []byte
 	ends []int
+
+	// How much of it a resume put there, which is not held against the client.
+	free, freeBytes int
 }
 
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
-func (o *outbox) open(ctx context.Context, cut context.CancelFunc, write func(context.Context, []byte) error, bye func(protocol.CloseCode, string)) {
-	o.ctx, o.cut, o.write, o.bye = ctx, cut, write, bye
+func (o *outbox) open(ctx context.Context, cut context.CancelFunc, version int, write func(context.Context, []byte) error, bye func(protocol.CloseCode, string)) {
+	o.ctx, o.cut, o.version, o.write, o.bye = ctx, cut, version, write, bye
 }
 
 // put encodes one event behind those that wait.
-func (o *outbox) put(m protocol.Message) {
+func (o *outbox) put(e session.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.ended {
 		return
 	}
-	if o.waiting == nil {
-		o.waiting = batches.Get().(*batch)
-	}
-	b := o.waiting
-	b.data = protocol.AppendTo(b.data, m)
-	b.ends = append(b.ends, len(b.data))
-	if len(b.ends) > maxWaiting || len(b.data) > maxWaitingBytes {
+	b := o.add(e)
+	if len(b.ends)-b.free > maxWaiting || len(b.data)-b.freeBytes > maxWaitingBytes {
 		o.waiting = nil
 		o.end(protocol.CloseSlowConsumer, "too much was waiting to be read")
 	}
 	o.wake()
+}
+
+// putAll encodes what a client has missed. It is bounded by what a session keeps, and does not count as waiting.
+func (o *outbox) putAll(events []session.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended || len(events) == 0 {
+		return
+	}
+	var b *batch
+	for _, e := range events {
+		b = o.add(e)
+	}
+	b.free, b.freeBytes = len(b.ends), len(b.data)
+	o.wake()
+}
+
+// add encodes an event in the client's version, which may have nothing for it. Call it with the lock held.
+func (o *outbox) add(e session.Event) *batch {
+	if o.waiting == nil {
+		o.waiting = batches.Get().(*batch)
+	}
+	b := o.waiting
+	before := len(b.data)
+	if o.version == 1 {
+		b.data = protocol.AppendTo(b.data, e.Message)
+	} else {
+		b.data = protocol.AppendEnvelope(b.data, protocol.Envelope{Seq: e.Seq, TS: e.At, Message: e.Message})
+	}
+	if len(b.data) > before {
+		b.ends = append(b.ends, len(b.data))
+	}
+	return b
 }
 
 // close lets what waits be written, then says goodbye. The first reason stays.
@@ -138,7 +171,7 @@ func (o *outbox) writeAll(b *batch) {
 		start = end
 	}
 	if cap(b.data) <= 64<<10 {
-		b.data, b.ends = b.data[:0], b.ends[:0]
+		*b = batch{data: b.data[:0], ends: b.ends[:0]}
 		batches.Put(b)
 	}
 }

@@ -24,9 +24,8 @@ import (
 
 // Config is what a server is made of.
 type Config struct {
-	// NewSession returns a session that has not run yet. It is called once a socket; turns is empty where the client
-	// did not ask for a kind of turns.
-	NewSession func(turns session.Turns) *session.Session
+	// NewSession returns a session that has not run yet, and may never run.
+	NewSession func(NewSession) *session.Session
 
 	Page        fs.FS                // the built page; nil: a text that says how to build it
 	Engines     func() any           // what /api/engines answers, as JSON
@@ -38,6 +37,13 @@ type Config struct {
 	MaxMessage  int                  // bytes; default 1 MiB
 	Log         *slog.Logger         // nil discards
 	Metrics     *prometheus.Registry // nil: a new one
+}
+
+// NewSession is what the server knows of a session that a client asks for.
+type NewSession struct {
+	Version int           // of the protocol
+	Turns   session.Turns // empty where the address did not say
+	Token   string        // resumes it; empty in version 1
 }
 
 // Server serves HTTP. Make it with [New].

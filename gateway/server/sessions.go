@@ -11,7 +11,7 @@ import (
 var errDraining = errors.New("the gateway is stopping")
 
 // sessions knows how many sessions run, holds their goroutines, and ends them. It is shared by all requests: its lock
-// guards the count and the switch to draining, nothing else.
+// guards the count, the table and the switch to draining, nothing else.
 type sessions struct {
 	max     int
 	metrics *metrics
@@ -21,16 +21,17 @@ type sessions struct {
 	hard context.Context // of every socket; cancelled when goodbye has taken too long
 	cut  context.CancelFunc
 
-	mu      sync.Mutex
-	running int
-	closed  bool
-	wg      sync.WaitGroup // sockets and sessions
+	mu        sync.Mutex
+	running   int
+	resumable map[tokenHash]*session.Session // by what resumes them: looking up takes as long for a guess as for a token
+	closed    bool
+	wg        sync.WaitGroup // sockets and sessions
 }
 
 func newSessions(most int, m *metrics) *sessions {
 	ctx, stop := context.WithCancelCause(context.Background())
 	hard, cut := context.WithCancel(context.Background())
-	return &sessions{max: most, metrics: m, ctx: ctx, stop: stop, hard: hard, cut: cut}
+	return &sessions{max: most, metrics: m, ctx: ctx, stop: stop, hard: hard, cut: cut, resumable: map[tokenHash]*session.Session{}}
 }
 
 // enter counts one socket, unless the server is draining. Whoever entered exits.
@@ -45,8 +46,9 @@ func (s *sessions) enter() bool {
 
 func (s *sessions) exit() { s.wg.Done() }
 
-// run runs a session made by newSession, unless as many run as may. It is called by somebody who has entered.
-func (s *sessions) run(newSession func() *session.Session) (*session.Session, bool) {
+// run runs a session made by newSession, unless as many run as may. It is called by somebody who has entered. With a
+// token the session can be found until it ends.
+func (s *sessions) run(token resumeToken, newSession func() *session.Session) (*session.Session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running >= s.max {
@@ -55,14 +57,26 @@ func (s *sessions) run(newSession func() *session.Session) (*session.Session, bo
 	s.running++
 	s.metrics.sessions.Inc()
 	sess := newSession()
+	if token != (resumeToken{}) {
+		s.resumable[token.hash()] = sess
+	}
 	s.wg.Go(func() {
 		sess.Run(s.ctx)
 		s.mu.Lock()
 		s.running--
+		delete(s.resumable, token.hash())
 		s.mu.Unlock()
 		s.metrics.sessions.Dec()
 	})
 	return sess, true
+}
+
+// find returns the session that the token resumes.
+func (s *sessions) find(token resumeToken) (*session.Session, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sess, ok := s.resumable[token.hash()]
+	return sess, ok
 }
 
 func (s *sessions) draining() bool {

@@ -5,11 +5,13 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,14 +24,16 @@ import (
 	"vela/session"
 )
 
-const subprotocol = "vela.v1"
+// subprotocols are the names of the protocol's versions, the best one first.
+var subprotocols = []string{"vela.v2", "vela.v1"}
 
 // socket is one client's connection, as a peer of its session. Its reader runs in a goroutine of its own; there is a
 // writer only while there is something to write.
 type socket struct {
-	ws   *websocket.Conn
-	out  outbox
-	ping keepAlive
+	ws      *websocket.Conn
+	version int
+	out     outbox
+	ping    keepAlive
 }
 
 // serveSocket upgrades, and returns: the request, its buffers and its goroutine go, while the socket stays.
@@ -61,12 +65,22 @@ func (s *Server) serveSocket(c echo.Context) error {
 
 // attend gives a new socket its session, or turns it away.
 func (s *Server) attend(ws *websocket.Conn, turns session.Turns) {
-	sess, ok := s.sessions.run(func() *session.Session { return s.cfg.NewSession(turns) })
+	if ws.Subprotocol() == "vela.v2" {
+		s.converse(ws, 2, func(ctx context.Context, k *socket) (*session.Session, session.Hello, error) {
+			return s.shakeHands(ctx, k, turns)
+		})
+		return
+	}
+	sess, ok := s.sessions.run(resumeToken{}, func() *session.Session {
+		return s.cfg.NewSession(NewSession{Version: 1, Turns: turns})
+	})
 	if !ok {
 		turnAway(s.sessions.hard, ws)
 		return
 	}
-	s.converse(s.sessions.hard, ws, sess)
+	s.converse(ws, 1, func(context.Context, *socket) (*session.Session, session.Hello, error) {
+		return sess, session.Hello{}, nil
+	})
 }
 
 func askedTurns(turns string) (session.Turns, error) {
@@ -84,17 +98,17 @@ func offered(r *http.Request) error {
 		return nil
 	}
 	for name := range strings.SplitSeq(offers, ",") {
-		if strings.TrimSpace(name) == subprotocol {
+		if slices.Contains(subprotocols, strings.TrimSpace(name)) {
 			return nil
 		}
 	}
-	return echo.NewHTTPError(http.StatusBadRequest, "No known subprotocol was offered. This gateway speaks "+subprotocol+".")
+	return echo.NewHTTPError(http.StatusBadRequest, "No known subprotocol was offered. This gateway speaks vela.v1 and vela.v2.")
 }
 
 func upgrade(c echo.Context) (*websocket.Conn, error) {
 	ws, err := websocket.Accept(slim{c.Response()}, c.Request(), &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // access.go has checked the origin
-		Subprotocols:       []string{subprotocol},
+		Subprotocols:       subprotocols,
 	})
 	if err != nil {
 		return nil, err
@@ -123,11 +137,13 @@ func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, bufio.NewReadWriter(in, bufio.NewWriterSize(conn, bufferSize/2)), nil
 }
 
+const limitWords = "The gateway runs as many sessions as it may. Try again later."
+
 // turnAway tells a client that there is no place, and closes.
 func turnAway(ctx context.Context, ws *websocket.Conn) {
 	told := protocol.Error{
 		Code:      protocol.CodeSessionLimit,
-		Message:   "The gateway runs as many sessions as it may. Try again later.",
+		Message:   limitWords,
 		Retryable: protocol.CodeSessionLimit.Retryable(),
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -140,25 +156,32 @@ func turnAway(ctx context.Context, ws *websocket.Conn) {
 	_ = ws.CloseNow()
 }
 
-// converse is the socket's life: it joins the session, reads until the connection or the session ends, and leaves.
-func (s *Server) converse(ctx context.Context, ws *websocket.Conn, sess *session.Session) {
-	ctx, cancel := context.WithCancel(ctx)
+// converse is the socket's life: it finds its session and joins it, reads until the connection or the session ends, and
+// leaves.
+func (s *Server) converse(ws *websocket.Conn, version int, find func(context.Context, *socket) (*session.Session, session.Hello, error)) {
+	ctx, cancel := context.WithCancel(s.sessions.hard)
 	defer cancel()
-	k := &socket{ws: ws}
-	k.out.open(ctx, cancel, k.writeFrame, k.closeWith)
+	k := &socket{ws: ws, version: version}
+	k.out.open(ctx, cancel, version, k.writeFrame, k.closeWith)
 	k.ping.start(ctx, s.cfg.Ping, ws.Ping, cancel)
-	log := s.log.With("session", sess.ID())
-	log.Info("socket opened")
 
-	err := sess.Join(ctx, k)
-	for err == nil {
-		err = s.receive(ctx, k, sess)
-	}
-	if errors.Is(err, session.ErrEnded) {
-		err = k.discard(ctx) // until the client has seen why
+	sess, hello, err := find(ctx, k)
+	log := s.log
+	if err == nil {
+		log = s.log.With("session", sess.ID())
+		log.Info("socket opened", "version", version, "resumed", hello.Resume)
+		err = sess.Join(ctx, k, hello)
+		for err == nil {
+			err = s.receive(ctx, k, sess)
+		}
+		if errors.Is(err, session.ErrEnded) {
+			err = k.discard(ctx) // until the client has seen why
+		}
 	}
 	k.endBadly(err)
-	sess.Leave(k)
+	if sess != nil {
+		sess.Leave(k)
+	}
 	k.ping.stop()
 	k.out.wait()
 	_ = ws.CloseNow()
@@ -169,27 +192,50 @@ func (s *Server) converse(ctx context.Context, ws *websocket.Conn, sess *session
 
 // receive reads one message and hands it to the session. Its error ends the connection.
 func (s *Server) receive(ctx context.Context, k *socket, sess *session.Session) error {
+	in, err := s.read(ctx, k)
+	switch {
+	case err != nil:
+		return err
+	case in.bad != nil:
+		return sess.Reject(ctx, k, in.id, in.bad)
+	}
+	return sess.Receive(ctx, k, in.id, in.message)
+}
+
+// incoming is one message of a client: an event, or why it is none.
+type incoming struct {
+	id      string
+	message protocol.Message
+	bad     error
+}
+
+// read reads one message. Its error ends the connection.
+func (s *Server) read(ctx context.Context, k *socket) (in incoming, err error) {
 	kind, r, err := k.ws.Reader(ctx)
 	if err != nil {
-		return err
+		return in, err
 	}
 	buf := buffers.Get().(*buffer)
 	defer buf.release()
 	if err := buf.fill(r, s.cfg.MaxMessage); err != nil {
-		return err
+		return in, err
 	}
 	s.metrics.received.Inc()
-	if kind == websocket.MessageBinary {
-		return sess.Reject(ctx, k, errBinary)
+	switch {
+	case kind == websocket.MessageBinary && k.version == 1:
+		in.bad = errBinary
+	case kind == websocket.MessageBinary:
+		in.message = session.Audio{PCM: bytes.Clone(buf.bytes)}
+	case !utf8.Valid(buf.bytes):
+		return in, errNotUTF8
+	case k.version == 1:
+		in.message, in.bad = protocol.Decode(buf.bytes, protocol.Client)
+	default:
+		var e protocol.Envelope
+		e, in.bad = protocol.DecodeEnvelope(buf.bytes, protocol.Client)
+		in.id, in.message = e.ID, e.Message
 	}
-	if !utf8.Valid(buf.bytes) {
-		return errNotUTF8
-	}
-	message, err := protocol.Decode(buf.bytes, protocol.Client)
-	if err != nil {
-		return sess.Reject(ctx, k, err)
-	}
-	return sess.Receive(ctx, k, message)
+	return in, nil
 }
 
 // discard reads on after the session has ended, so that the closing handshake comes to its end.
@@ -216,6 +262,9 @@ func (b *badFrame) Error() string { return "server: " + b.why }
 var (
 	errTooBig  = &badFrame{protocol.CloseTooBig, "the message is too big"}
 	errNotUTF8 = &badFrame{protocol.CloseInvalidText, "the text is not UTF-8"}
+	errSilent  = &badFrame{protocol.ClosePolicyViolation, "session.start or session.resume was not sent in time"}
+	errGone    = &badFrame{protocol.CloseSessionGone, "the session to resume is gone"}
+	errNoRoom  = &badFrame{protocol.CloseSessionLimit, "no free session"}
 	errMasking = &badFrame{protocol.CloseProtocolError, "client frames must be masked"}
 )
 
@@ -241,7 +290,10 @@ func (k *socket) endBadly(err error) {
 }
 
 // Send implements [session.Peer].
-func (k *socket) Send(e session.Event) { k.out.put(e.Message) }
+func (k *socket) Send(e session.Event) { k.out.put(e) }
+
+// Resend implements [session.Peer].
+func (k *socket) Resend(events []session.Event) { k.out.putAll(events) }
 
 // Close implements [session.Peer].
 func (k *socket) Close(code protocol.CloseCode, reason string) { k.out.close(code, reason) }

@@ -1,0 +1,258 @@
+// Package bus keeps conversations where a crash of the process does not reach them.
+//
+// Start at [Open]. A [Bus] is NATS JetStream: a server inside this process without a listener, its streams in memory or
+// in a folder, or a server elsewhere by its address; what stands above cannot tell. A conversation has one place on it,
+// its [Session], with two things: its events, appended in order, and a small state, the last of which counts. What the
+// store has acknowledged survives the process being killed at any moment, because it has been handed to the operating
+// system by then; it is not forced onto the disk for each event, so a power failure may take the last two minutes.
+// After a start [Bus.Sessions] gives back all that is kept.
+//
+// The methods of Bus and Session may be called from any goroutine. [Session.AppendAsync] never waits; all that waits
+// takes a context and ends with it. Everything is bounded: what is kept of a conversation, and what is on its way.
+//
+// On the wire there are two streams, whose messages lie on vela.session.<id>.event and vela.session.<id>.state. One
+// message carries the events that gathered while the one before was on its way, and is taken only if the subject's last
+// message is the one that the writer knows of: two writers of one conversation cannot both go on.
+package bus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Config says where the bus lives. The zero value keeps everything in memory.
+type Config struct {
+	// Dir is the folder of the embedded server's streams; it is made where it is missing, and belongs to one process at
+	// a time. Empty keeps them in memory.
+	Dir string
+	// URL is a NATS server with JetStream elsewhere, such as nats://host:4222; Dir has to be empty then. Its streams
+	// VELA_EVENTS and VELA_STATES are made where they are missing, and left as they are otherwise.
+	URL string
+	// MaxBytes bounds all the events together; [ErrFull] is what comes after. 0 means 1 GiB in memory, and elsewhere
+	// whatever the disk has.
+	MaxBytes int64
+	// Log gets what the server and the connection have to say. Nil discards it.
+	Log *slog.Logger
+}
+
+const (
+	eventStream = "VELA_EVENTS"
+	stateStream = "VELA_STATES"
+
+	defaultMemory = 1 << 30
+
+	// maxMessage is the largest message of the embedded server; a server elsewhere has its own bound, 1 MiB by default.
+	maxMessage = 8 << 20
+
+	connectWait   = 5 * time.Second
+	reconnectWait = 50 * time.Millisecond
+)
+
+// ackWait is how long the bus waits for an answer before it takes the question for lost. A variable for the tests.
+var ackWait = 5 * time.Second
+
+// Bus is an open store of conversations.
+type Bus struct {
+	log      *slog.Logger
+	embedded *embedded // nil where the server is elsewhere
+	nc       *nats.Conn
+	js       jetstream.JetStream
+	answers  answers
+}
+
+// Open starts the embedded server, or connects to the one at the address, and makes sure that the streams are there.
+// [Bus.Close] gives back what it took.
+func Open(ctx context.Context, c Config) (*Bus, error) {
+	if c.Dir != "" && c.URL != "" {
+		return nil, errors.New("bus: a folder and an address exclude each other: leave one of them empty")
+	}
+	b := &Bus{log: c.Log}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	if c.URL == "" {
+		e, err := openEmbedded(c.Dir, b.log)
+		if err != nil {
+			return nil, err
+		}
+		b.embedded = e
+	}
+	if err := b.connect(ctx, c.URL); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	if err := b.ensureStreams(ctx, c); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	if b.embedded != nil {
+		b.embedded.keep(func() { b.answers.failAll(fmt.Errorf("%w: the disk is full", ErrFull)) })
+	}
+	return b, nil
+}
+
+// Close ends the connection and the embedded server. What was on its way fails with [ErrClosed].
+func (b *Bus) Close() error {
+	b.answers.close()
+	if b.nc != nil {
+		b.nc.Close()
+	}
+	if b.embedded != nil {
+		return b.embedded.close()
+	}
+	return nil
+}
+
+func (b *Bus) connect(ctx context.Context, url string) error {
+	d := &dialer{ctx: ctx}
+	options := []nats.Option{
+		nats.Name("vela"),
+		nats.SetCustomDialer(d),
+		nats.Timeout(connectWait),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait, reconnectWait),
+		nats.ReconnectBufSize(-1), // an event that cannot be sent now fails now
+		nats.PingInterval(5 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if !b.answers.closed() {
+				b.log.Warn("bus disconnected", "error", err)
+			}
+			b.answers.failAll(fmt.Errorf("%w: the connection broke", ErrUnavailable))
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { b.log.Info("bus connected again") }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.log.Warn("bus", "error", err) }),
+	}
+	if b.embedded != nil {
+		options = append(options, nats.InProcessServer(b.embedded))
+	}
+	stop := context.AfterFunc(ctx, d.cut)
+	nc, err := nats.Connect(url, options...)
+	if !stop() && err == nil {
+		nc.Close()
+		err = context.Cause(ctx)
+	}
+	d.opened()
+	if err != nil {
+		err = cmp.Or(context.Cause(ctx), err)
+		return fmt.Errorf("bus: connect: %w: is a nats-server running at the address, and does it let us in?", err)
+	}
+	b.nc = nc
+	if b.js, err = jetstream.New(nc); err != nil {
+		return fmt.Errorf("bus: connect: %w", err)
+	}
+	return b.answers.listen(nc)
+}
+
+func (b *Bus) ensureStreams(ctx context.Context, c Config) error {
+	events := jetstream.StreamConfig{
+		Name:              eventStream,
+		Description:       "The events of Vela's conversations.",
+		Subjects:          []string{eventSubject("*")},
+		MaxMsgsPerSubject: maxEvents, // a message holds one event or more; trimming keeps it lower
+		MaxBytes:          -1,
+		Discard:           jetstream.DiscardNew, // full is an error, never somebody else's conversation
+		Storage:           jetstream.FileStorage,
+	}
+	if c.MaxBytes > 0 {
+		events.MaxBytes = c.MaxBytes
+	}
+	states := events
+	states.Name = stateStream
+	states.Description = "The states of Vela's conversations."
+	states.Subjects = []string{stateSubject("*")}
+	states.MaxMsgsPerSubject = 1
+	states.MaxBytes = -1
+	if b.embedded != nil && c.Dir == "" {
+		events.Storage, states.Storage = jetstream.MemoryStorage, jetstream.MemoryStorage
+		if c.MaxBytes <= 0 {
+			events.MaxBytes = defaultMemory
+		}
+	}
+	for _, want := range []jetstream.StreamConfig{events, states} {
+		_, err := b.js.Stream(ctx, want.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			_, err = b.js.CreateStream(ctx, want)
+		}
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another gateway was quicker
+			if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrNoResponders) {
+				return fmt.Errorf("bus: the NATS server has no JetStream: start it with -js: %w", err)
+			}
+			return fmt.Errorf("bus: open stream %s: %w", want.Name, err)
+		}
+	}
+	return nil
+}
+
+// ready says why nothing can be stored just now, or nil.
+func (b *Bus) ready() error {
+	switch {
+	case b.answers.closed():
+		return ErrClosed
+	case b.embedded != nil:
+		return b.embedded.room()
+	case !b.nc.IsConnected():
+		return fmt.Errorf("%w: not connected to the NATS server", ErrUnavailable)
+	}
+	return nil
+}
+
+// lost is told that an answer did not come.
+func (b *Bus) lost() {
+	if b.embedded != nil {
+		b.embedded.suspect()
+	}
+}
+
+// dialer lets the context of Open end a connection that is being made, and has no say after that.
+type dialer struct {
+	mu   sync.Mutex
+	ctx  context.Context // of Open; nil once that returned
+	conn net.Conn
+}
+
+// Dial implements [nats.CustomDialer].
+func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	d.mu.Lock()
+	ctx := d.ctx
+	d.mu.Unlock()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	nd := net.Dialer{Timeout: connectWait}
+	conn, err := nd.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ctx != nil {
+		d.conn = conn
+		if d.ctx.Err() != nil {
+			conn.Close()
+		}
+	}
+	return conn, nil
+}
+
+func (d *dialer) cut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.conn != nil {
+		d.conn.Close()
+	}
+}
+
+func (d *dialer) opened() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ctx, d.conn = nil, nil
+}

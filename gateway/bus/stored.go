@@ -1,0 +1,161 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Stored is what is kept of one conversation.
+type Stored struct {
+	// Session goes on where Events end.
+	Session *Session
+	// State is what was saved last. It is nil when the process ended before the first Save or in the middle of Delete:
+	// nobody can take such a conversation up, and it is best deleted.
+	State []byte
+	// First is the number of the first of Events, which follow without gaps: the last 4,096 or 8 MiB of the conversation.
+	First  uint64
+	Events [][]byte
+}
+
+// Sessions yields all that is kept, in the order of the ids, for the start after a crash. It reads the store once from
+// end to end before the first is yielded, and so holds everything in memory. The sequence ends after its first error.
+func (b *Bus) Sessions(ctx context.Context) iter.Seq2[Stored, error] {
+	return func(yield func(Stored, error) bool) {
+		all, err := b.read(ctx)
+		if err != nil {
+			yield(Stored{}, fmt.Errorf("bus: read what is kept: %w", err))
+			return
+		}
+		for _, id := range slices.Sorted(maps.Keys(all)) {
+			one := all[id]
+			delete(all, id) // it is the caller's now
+			if !yield(one.stored(), nil) {
+				return
+			}
+		}
+	}
+}
+
+// reading is a conversation that is being read.
+type reading struct {
+	session *Session
+	state   []byte
+	events  [][]byte
+	bytes   int
+}
+
+func (b *Bus) read(ctx context.Context) (map[string]*reading, error) {
+	all := map[string]*reading{}
+	of := func(subject string) *reading {
+		id, _, _ := strings.Cut(strings.TrimPrefix(subject, "vela.session."), ".")
+		if all[id] == nil {
+			all[id] = &reading{session: b.Session(id)}
+		}
+		return all[id]
+	}
+	err := b.each(ctx, stateStream, func(m jetstream.Msg, _ uint64) error {
+		of(m.Subject()).state = append([]byte{}, m.Data()...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = b.each(ctx, eventStream, func(m jetstream.Msg, place uint64) error {
+		first, events, err := decodeBatch(m.Data())
+		if err != nil {
+			return fmt.Errorf("%w: %s, message %d", err, m.Subject(), place)
+		}
+		of(m.Subject()).add(first, events, place)
+		return nil
+	})
+	return all, err
+}
+
+// add takes one more message.
+func (r *reading) add(first uint64, events [][]byte, place uint64) {
+	s := r.session
+	if first != s.last+1 { // it starts here, or some were lost: what comes before a gap is of no use to anybody
+		r.events, r.bytes = nil, 0
+	}
+	size := 0
+	for _, e := range events {
+		size += len(e)
+	}
+	r.events, r.bytes = append(r.events, events...), r.bytes+size
+	s.known, s.place, s.last = true, place, first+uint64(len(events))-1
+	s.next = s.last + 1
+	s.kept.add(place, len(events), size+len(events)*batchOverhead)
+	for len(r.events) > maxEvents || r.bytes > maxEventBytes && len(r.events) > 1 {
+		r.bytes -= len(r.events[0])
+		r.events[0] = nil
+		r.events = r.events[1:]
+	}
+}
+
+func (r *reading) stored() Stored {
+	st := Stored{Session: r.session, State: r.state, Events: r.events}
+	if len(r.events) > 0 {
+		st.First = r.session.last + 1 - uint64(len(r.events))
+	}
+	return st
+}
+
+// each hands over the messages of a stream that are there at the start.
+func (b *Bus) each(ctx context.Context, stream string, do func(m jetstream.Msg, place uint64) error) error {
+	if b.answers.closed() {
+		return ErrClosed
+	}
+	s, err := b.js.Stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	if s.CachedInfo().State.Msgs == 0 {
+		return nil
+	}
+	end := s.CachedInfo().State.LastSeq
+	c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return err
+	}
+	messages, err := c.Messages(jetstream.PullMaxMessages(readAhead))
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return cmpErr(ctx, err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
+		if meta.Sequence.Stream <= end {
+			if err := do(m, meta.Sequence.Stream); err != nil {
+				return err
+			}
+		}
+		if meta.Sequence.Stream >= end || meta.NumPending == 0 {
+			return nil
+		}
+	}
+}
+
+// readAhead is how many messages the server sends before it is asked for more.
+const readAhead = 1000
+
+// cmpErr prefers the reason of the context to what the client makes of it.
+func cmpErr(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		return cause
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"vela/protocol"
+	"vela/session"
+)
+
+// firstWord is how long a client of version 2 has to say session.start or session.resume.
+const firstWord = 10 * time.Second
+
+// shakeHands waits for the first event of a client of version 2 and finds or makes its session. A message that is not
+// one of the two is answered with an error, and so are settings that cannot be had; the client may try again in time.
+func (s *Server) shakeHands(ctx context.Context, k *socket, turns session.Turns) (*session.Session, session.Hello, error) {
+	late := time.AfterFunc(firstWord, func() { k.out.close(errSilent.code, errSilent.why) })
+	defer late.Stop()
+	for {
+		in, err := s.read(ctx, k)
+		if err != nil {
+			return nil, session.Hello{}, err
+		}
+		sess, hello, err := s.greeted(in, turns)
+		var end *badFrame
+		switch {
+		case err == nil:
+			return sess, hello, nil
+		case errors.As(err, &end):
+			k.refuse(in.id, gone(end))
+			return nil, hello, err
+		}
+		k.refuse(in.id, err)
+	}
+}
+
+// greeted is what a first event gets. An error of type *badFrame ends the connection, any other does not.
+func (s *Server) greeted(in incoming, turns session.Turns) (*session.Session, session.Hello, error) {
+	if in.bad != nil {
+		return nil, session.Hello{}, in.bad
+	}
+	switch m := in.message.(type) {
+	case protocol.SessionStart:
+		sess, err := s.start(m, turns)
+		return sess, session.Hello{}, err
+	case protocol.SessionResume:
+		token, ok := parseToken(m.Token)
+		if !ok {
+			return nil, session.Hello{}, errGone
+		}
+		sess, ok := s.sessions.find(token)
+		if !ok {
+			return nil, session.Hello{}, errGone
+		}
+		return sess, session.Hello{Resume: true, After: m.After}, nil
+	}
+	return nil, session.Hello{}, wrong{protocol.CodeInvalidMessage, "Send session.start or session.resume first."}
+}
+
+// start makes a session with the settings that are asked for, or none.
+func (s *Server) start(ask protocol.SessionStart, turns session.Turns) (*session.Session, error) {
+	token := newResumeToken()
+	sess := s.cfg.NewSession(NewSession{Version: 2, Turns: turns, Token: token.String()})
+	if err := sess.Configure(ask); err != nil {
+		return nil, err
+	}
+	if _, ok := s.sessions.run(token, func() *session.Session { return sess }); !ok {
+		return nil, errNoRoom
+	}
+	return sess, nil
+}
+
+// wrong is an error that knows how a client is told of it.
+type wrong struct {
+	code  protocol.Code
+	words string
+}
+
+func (w wrong) Error() string       { return w.words }
+func (w wrong) Code() protocol.Code { return w.code }
+
+// gone is what a client is told before its connection is closed.
+func gone(end *badFrame) error {
+	if end == errNoRoom {
+		return wrong{protocol.CodeSessionLimit, limitWords}
+	}
+	return wrong{protocol.CodeSessionGone, "That session has ended, or never was. Send session.start on a new connection."}
+}
+
+// refuse tells a client that has no session yet why its message did nothing.
+func (k *socket) refuse(id string, err error) {
+	var known interface {
+		error
+		Code() protocol.Code
+	}
+	told := protocol.Error{Code: protocol.CodeInternal, Message: "Something went wrong in the gateway.", Ref: id}
+	if errors.As(err, &known) {
+		told.Code, told.Message = known.Code(), known.Error()
+	}
+	told.Retryable = told.Code.Retryable()
+	k.out.put(session.Event{Message: told})
+}
