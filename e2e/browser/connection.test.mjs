@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
+import { afterwards } from './lib/afterwards.mjs';
 import { eventually, startBrowser } from './lib/browser.mjs';
 import { brokenSocket, event, messages, mocked, noGateway, visit } from './lib/page.mjs';
 import { startVela } from './lib/vela.mjs';
@@ -285,7 +286,7 @@ test('gateway error event', async (t) => {
 
 test('a real error event of the gateway during a turn does not disturb it', async (t) => {
   const slow = await startVela(['--pace', '300ms']);
-  t.after(() => slow.stop());
+  afterwards(t, () => slow.stop());
   const { shown, proxy } = await visit(t, browser, slow);
   await shown.mocked.click();
   await eventually(async () => assert.notEqual(await shown.session(), 'idle'));
@@ -299,7 +300,7 @@ test('a real error event of the gateway during a turn does not disturb it', asyn
 
 test('1001: a gateway that stops and starts again on its port is found again', async (t) => {
   let own = await startVela(['--pace', '20ms']);
-  t.after(() => own.stop());
+  afterwards(t, () => own.stop());
   const { shown, sockets } = await visit(t, browser, own, { direct: true, expected: noGateway });
   await runTurn(shown);
   await shown.forget();
@@ -327,7 +328,7 @@ test('1009: a message too big is named, and a new connection works', async (t) =
 
 test('4004: a full gateway is named, and can be tried again', async (t) => {
   const own = await startVela(['--max-sessions', '1', '--pace', '20ms']);
-  t.after(() => own.stop());
+  afterwards(t, () => own.stop());
   const other = new WebSocket(`ws://${own.host}/ws`);
   await once(other, 'message');
   const { shown } = await visit(t, browser, own, { direct: true, ready: false, expected: brokenSocket });
@@ -346,7 +347,7 @@ test('4004: a full gateway is named, and can be tried again', async (t) => {
 
 test('4005: a session closed for idleness is named, and a new one can be started', async (t) => {
   const own = await startVela(['--idle', '2s', '--pace', '20ms']);
-  t.after(() => own.stop());
+  afterwards(t, () => own.stop());
   const { shown } = await visit(t, browser, own, { direct: true });
   await runTurn(shown);
   await expectBanner(shown, 'Disconnected. Closed after 2 seconds without a turn.', 'Start a new session');

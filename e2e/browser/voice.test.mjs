@@ -1,17 +1,18 @@
 // Turns with a voice: a microphone that hears a sentence, the recogniser, and the echo that answers.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { afterwards } from './lib/afterwards.mjs';
 import { eventually, startBrowser } from './lib/browser.mjs';
 import { messages, visit } from './lib/page.mjs';
 import { speak } from './lib/speech.mjs';
 import { startVela } from './lib/vela.mjs';
 
-const sentence = 'open the door';
+const sentence = 'this is a test';
 
 let browser, vela, microphone;
 before(async () => {
   microphone = speak(sentence);
-  [browser, vela] = await Promise.all([startBrowser(microphone.file), startVela()]);
+  [browser, vela] = await Promise.all([startBrowser({ microphone: microphone.file }), startVela()]);
 });
 after(() => Promise.all([browser?.close(), vela?.stop()]));
 
@@ -146,7 +147,6 @@ test('a finger holds the control of a phone', async (t) => {
   await eventually(async () => assert.equal(await shown.session(), 'listening'));
   await touch('touchMove', { x: on.x + 30, y: on.y - 200 });
   await heard(shown);
-  assert.deepEqual(await shown.talk.boundingBox(), await shown.talk.boundingBox());
   await touch('touchEnd');
   await answered(shown, proxy);
   assert.equal(await page.evaluate(() => getSelection().toString()), '');
@@ -164,7 +164,7 @@ test('a finger that the system takes away discards the turn', async (t) => {
   await touch('touchStart', on);
   await eventually(async () => assert.equal(await shown.session(), 'listening'));
   await touch('touchCancel');
-  await eventually(async () => assert.equal(await shown.small(), 'Not sent, because the hold was broken off. Dismiss'.replace('. D', '.D')));
+  await eventually(async () => assert.match(await shown.small(), /^Not sent, because the hold was broken off\./));
   await eventually(() => assert.equal(types(proxy).at(-1), 'response.cancel'));
   assert.equal(count(proxy, 'input_audio.commit'), 0);
 });
@@ -233,17 +233,31 @@ test('the microphone is given back after 30 s without a turn', async (t) => {
 });
 
 test('a running answer can be stopped; what was shown stays', async (t) => {
-  const { shown, proxy } = await visitAgent(t);
+  const { page, shown, proxy } = await visitAgent(t);
   await openMicrophone(shown);
   await shown.press();
   await heard(shown);
+  // The echo is quick: the click waits in the page for its first word.
+  await page.evaluate(() => {
+    const stop = document.querySelector('#stop');
+    const watch = new MutationObserver(() => {
+      if (!document.querySelector('[data-who="agent"]')?.textContent || stop.disabled) return;
+      watch.disconnect();
+      window.stopped = stop.textContent;
+      stop.click();
+    });
+    watch.observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
+  });
   await shown.release();
-  await eventually(async () => assert.notEqual((await shown.conversation())[0]?.[1]?.[1] ?? '', ''));
-  assert.match(await shown.stop.innerText(), /^Stop\b/);
-  await shown.stop.click({ timeout: 1000 });
+  await eventually(() => assert.equal(types(proxy).at(-1), 'response.cancel'));
   await shown.idleAgain();
-  assert.equal(types(proxy).at(-1), 'response.cancel');
-  assert.match((await shown.conversation())[0][0][1], new RegExp(sentence));
+  assert.match(await page.evaluate(() => window.stopped), /^Stop\b/);
+  const [[user, agent]] = await shown.conversation();
+  assert.match(user[1], new RegExp(sentence));
+  assert.ok(agent[1].length > 0 && `You said: ${user[1]}`.startsWith(agent[1]), agent[1]);
+  if (!proxy.given.some((m) => m.includes('response.completed'))) {
+    assert.equal(await page.locator('[data-turn] .cut').innerText(), 'you stopped this');
+  }
 });
 
 test('a mocked turn runs between spoken ones', async (t) => {
@@ -259,22 +273,36 @@ test('a mocked turn runs between spoken ones', async (t) => {
   await answered(shown, proxy);
 });
 
-test('without a permission the page says so plainly, and what needs none still works', async (t) => {
-  const strict = await startBrowser();
-  t.after(() => strict.close());
-  const { shown, proxy } = await visit(t, strict, vela, { turns: 'agent' });
-  await shown.talk.click();
-  await eventually(async () => assert.equal(await shown.bannerWords(), 'Microphone refused. Vela cannot hear you.'));
-  assert.equal(await shown.bannerAction().innerText(), 'Try again');
-  assert.equal(await shown.title(), 'The browser refused the microphone');
-  assert.match(await shown.small(), /^Allow it beside the address bar, then try again\./);
-  assert.equal(await shown.talk.isDisabled(), true);
-  assert.match(await shown.description(shown.talk), /^Off: the browser refused the microphone\.$/);
-  assert.equal(await shown.connection(), 'connected');
-  assert.deepEqual(proxy.sent, []);
-  await shown.mocked.click();
-  await eventually(async () => assert.match((await shown.conversation())[0]?.[1]?.[1] ?? '', /gateway vertical slice\.$/));
-});
+for (const [name, settings, banner, title, small] of [
+  [
+    'without the permission',
+    { allowed: false },
+    'Microphone refused. Vela cannot hear you.',
+    'The browser refused the microphone',
+    'Allow it beside the address bar, then try again.',
+  ],
+  ['without a microphone', { microphone: null }, 'No microphone found.', 'No microphone found', 'Plug one in, then try again.'],
+]) {
+  test(`${name} the page says so plainly, and what needs none still works`, async (t) => {
+    const without = await startBrowser({ microphone: microphone.file, ...settings });
+    afterwards(t, () => without.close());
+    const { shown, proxy } = await visit(t, without, vela, { turns: 'agent' });
+    await shown.talk.click();
+    await eventually(async () => assert.equal(await shown.bannerWords(), banner));
+    assert.equal(await shown.bannerAction().innerText(), 'Try again');
+    assert.equal(await shown.title(), title);
+    assert.ok((await shown.small()).startsWith(small));
+    assert.equal(await shown.talk.isDisabled(), true);
+    assert.equal(await shown.description(shown.talk), `Off: ${title.toLowerCase()}.`);
+    assert.equal(await shown.connection(), 'connected');
+    assert.deepEqual(proxy.sent, []);
+    await shown.mocked.click();
+    await eventually(async () => assert.match((await shown.conversation())[0]?.[1]?.[1] ?? '', /gateway vertical slice\.$/));
+    await shown.bannerAction().click();
+    await eventually(async () => assert.equal(await shown.seen('microphones'), 2));
+    await eventually(async () => assert.equal(await shown.bannerWords(), banner));
+  });
+}
 
 /** Chromium without a window never hides a page by itself. */
 function hide(page) {

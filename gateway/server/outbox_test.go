@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vela/protocol"
+	"vela/session"
 )
 
 // client is the far end of an outbox: it reads only while open.
@@ -38,7 +39,7 @@ func newClient(t *testing.T, reads bool) (*client, *outbox, context.Context) {
 	}
 	ctx, cut := context.WithCancel(t.Context())
 	o := new(outbox)
-	o.open(ctx, cut, c.write, c.bye)
+	o.open(ctx, cut, 1, c.write, c.bye)
 	return c, o, ctx
 }
 
@@ -46,7 +47,7 @@ func TestOutboxKeepsOrderAndLeavesNoWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, o, _ := newClient(t, true)
 		for i := range 1000 {
-			o.put(protocol.TranscriptPartial{Text: strings.Repeat("x", i%7)})
+			o.put(session.Event{Message: protocol.TranscriptPartial{Text: strings.Repeat("x", i%7)}})
 			if i%100 == 0 {
 				synctest.Wait() // the writer is gone now; the next put starts another
 			}
@@ -72,10 +73,10 @@ func TestASlowConsumerIsClosedWith4003(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, o, ctx := newClient(t, false)
-				o.put(event)
+				o.put(session.Event{Message: event})
 				synctest.Wait() // the writer has it, and is stuck with it
 				for range maxWaiting + 1 {
-					o.put(event)
+					o.put(session.Event{Message: event})
 				}
 				if o.closedWith() != protocol.CloseSlowConsumer {
 					t.Fatalf("closed with %d", o.closedWith())
@@ -96,10 +97,10 @@ func TestASlowConsumerIsClosedWith4003(t *testing.T) {
 func TestAClientThatNeverReadsIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, o, ctx := newClient(t, false)
-		o.put(protocol.ResponseCompleted{})
+		o.put(session.Event{Message: protocol.ResponseCompleted{}})
 		synctest.Wait()
 		for range maxWaiting + 1 {
-			o.put(protocol.ResponseCompleted{})
+			o.put(session.Event{Message: protocol.ResponseCompleted{}})
 		}
 		began := time.Now()
 		<-ctx.Done()
@@ -115,7 +116,7 @@ func TestTheFirstReasonToCloseStays(t *testing.T) {
 		c, o, _ := newClient(t, true)
 		o.close(protocol.CloseIdle, "")
 		o.close(protocol.CloseInternal, "")
-		o.put(protocol.ResponseCompleted{})
+		o.put(session.Event{Message: protocol.ResponseCompleted{}})
 		o.wait()
 		if c.code != protocol.CloseIdle || len(c.frames) != 0 {
 			t.Errorf("told %d, %q", c.code, c.frames)

@@ -31,7 +31,8 @@ var subprotocols = []string{"vela.v2", "vela.v1"}
 // writer only while there is something to write.
 type socket struct {
 	ws      *websocket.Conn
-	version int
+	conn    *quiet // below ws
+	version int    // of the protocol
 	out     outbox
 	ping    keepAlive
 }
@@ -51,22 +52,22 @@ func (s *Server) serveSocket(c echo.Context) error {
 	if !s.sessions.enter() {
 		return echo.NewHTTPError(http.StatusServiceUnavailable, "The gateway is stopping. Try again in a moment.")
 	}
-	ws, err := upgrade(c)
+	k, err := upgrade(c)
 	if err != nil {
 		s.sessions.exit()
 		return nil // the library has answered
 	}
 	go func() {
 		defer s.sessions.exit() // drain waits for it
-		s.attend(ws, turns)
+		s.attend(k, turns)
 	}()
 	return nil
 }
 
 // attend gives a new socket its session, or turns it away.
-func (s *Server) attend(ws *websocket.Conn, turns session.Turns) {
-	if ws.Subprotocol() == "vela.v2" {
-		s.converse(ws, 2, func(ctx context.Context, k *socket) (*session.Session, session.Hello, error) {
+func (s *Server) attend(k *socket, turns session.Turns) {
+	if k.version == 2 {
+		s.converse(k, func(ctx context.Context) (*session.Session, session.Hello, error) {
 			return s.shakeHands(ctx, k, turns)
 		})
 		return
@@ -75,10 +76,10 @@ func (s *Server) attend(ws *websocket.Conn, turns session.Turns) {
 		return s.cfg.NewSession(NewSession{Version: 1, Turns: turns})
 	})
 	if !ok {
-		turnAway(s.sessions.hard, ws)
+		k.turnAway(s.sessions.hard)
 		return
 	}
-	s.converse(ws, 1, func(context.Context, *socket) (*session.Session, session.Hello, error) {
+	s.converse(k, func(context.Context) (*session.Session, session.Hello, error) {
 		return sess, session.Hello{}, nil
 	})
 }
@@ -105,8 +106,9 @@ func offered(r *http.Request) error {
 	return echo.NewHTTPError(http.StatusBadRequest, "No known subprotocol was offered. This gateway speaks vela.v1 and vela.v2.")
 }
 
-func upgrade(c echo.Context) (*websocket.Conn, error) {
-	ws, err := websocket.Accept(slim{c.Response()}, c.Request(), &websocket.AcceptOptions{
+func upgrade(c echo.Context) (*socket, error) {
+	w := slim{c.Response(), new(quiet)}
+	ws, err := websocket.Accept(w, c.Request(), &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // access.go has checked the origin
 		Subprotocols:       subprotocols,
 	})
@@ -114,12 +116,19 @@ func upgrade(c echo.Context) (*websocket.Conn, error) {
 		return nil, err
 	}
 	ws.SetReadLimit(-1) // read counts, so that the client gets to see the close code
-	return ws, nil
+	version := 1
+	if ws.Subprotocol() == "vela.v2" {
+		version = 2
+	}
+	return &socket{ws: ws, conn: w.conn, version: version}, nil
 }
 
 // slim hands the library small buffers in place of net/http's two of 4 KiB, which it would keep for the connection's
 // life. A frame of 20 ms of audio still arrives in one read.
-type slim struct{ http.ResponseWriter }
+type slim struct {
+	http.ResponseWriter
+	conn *quiet // what the library gets as its connection
+}
 
 const bufferSize = 1 << 10
 
@@ -128,19 +137,20 @@ func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	w.conn.Conn = conn
 	early, _ := brw.Reader.Peek(brw.Reader.Buffered())
 	in := bufio.NewReaderSize(conn, bufferSize)
 	if len(early) > 0 {
 		in = bufio.NewReaderSize(io.MultiReader(strings.NewReader(string(early)), conn), max(bufferSize, len(early)))
 		_, _ = in.Peek(len(early)) // the library asks for what is buffered
 	}
-	return conn, bufio.NewReadWriter(in, bufio.NewWriterSize(conn, bufferSize/2)), nil
+	return w.conn, bufio.NewReadWriter(in, bufio.NewWriterSize(w.conn, bufferSize/2)), nil
 }
 
 const limitWords = "The gateway runs as many sessions as it may. Try again later."
 
 // turnAway tells a client that there is no place, and closes.
-func turnAway(ctx context.Context, ws *websocket.Conn) {
+func (k *socket) turnAway(ctx context.Context) {
 	told := protocol.Error{
 		Code:      protocol.CodeSessionLimit,
 		Message:   limitWords,
@@ -148,28 +158,25 @@ func turnAway(ctx context.Context, ws *websocket.Conn) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = ws.CloseNow() })
-	defer stop()
-	if ws.Write(ctx, websocket.MessageText, protocol.Encode(told)) == nil {
-		_ = ws.Close(websocket.StatusCode(protocol.CloseSessionLimit), "no free session")
+	if k.writeFrame(ctx, protocol.Encode(told)) == nil {
+		k.closeWith(protocol.CloseSessionLimit, "no free session")
 	}
-	_ = ws.CloseNow()
+	_ = k.ws.CloseNow()
 }
 
 // converse is the socket's life: it finds its session and joins it, reads until the connection or the session ends, and
 // leaves.
-func (s *Server) converse(ws *websocket.Conn, version int, find func(context.Context, *socket) (*session.Session, session.Hello, error)) {
+func (s *Server) converse(k *socket, find func(context.Context) (*session.Session, session.Hello, error)) {
 	ctx, cancel := context.WithCancel(s.sessions.hard)
 	defer cancel()
-	k := &socket{ws: ws, version: version}
-	k.out.open(ctx, cancel, version, k.writeFrame, k.closeWith)
-	k.ping.start(ctx, s.cfg.Ping, ws.Ping, cancel)
+	k.out.open(ctx, cancel, k.version, k.writeFrame, k.closeWith)
+	k.ping.start(ctx, s.cfg.Ping, k.ws.Ping, cancel)
 
-	sess, hello, err := find(ctx, k)
+	sess, hello, err := find(ctx)
 	log := s.log
 	if err == nil {
 		log = s.log.With("session", sess.ID())
-		log.Info("socket opened", "version", version, "resumed", hello.Resume)
+		log.Info("socket opened", "version", k.version, "resumed", hello.Resume)
 		err = sess.Join(ctx, k, hello)
 		for err == nil {
 			err = s.receive(ctx, k, sess)
@@ -184,7 +191,7 @@ func (s *Server) converse(ws *websocket.Conn, version int, find func(context.Con
 	}
 	k.ping.stop()
 	k.out.wait()
-	_ = ws.CloseNow()
+	_ = k.ws.CloseNow()
 	code := k.out.closedWith()
 	s.metrics.closed(code)
 	log.Info("socket closed", "code", int(code), "cause", plain(err))
@@ -304,6 +311,7 @@ func (k *socket) writeFrame(ctx context.Context, frame []byte) error {
 
 // closeWith performs the closing handshake; the reader meanwhile reads the client's half of it.
 func (k *socket) closeWith(code protocol.CloseCode, reason string) {
+	k.conn.closing.Store(true)
 	_ = k.ws.Close(websocket.StatusCode(code), reason)
 }
 

@@ -13,29 +13,26 @@ const always = [
   '--disable-sync',
 ];
 
-/** A browser with a data directory of its own. `microphone` is a WAV file that it hears, over and over, or null: then permission is asked for. */
-export async function startBrowser(microphone = null) {
-  return chromium.launch({
-    executablePath: process.env.VELA_CHROMIUM || '/usr/bin/chromium',
-    headless: true,
-    args: microphone
-      ? [
-          ...always,
-          '--use-fake-ui-for-media-stream',
-          '--use-fake-device-for-media-stream',
-          `--use-file-for-fake-audio-capture=${microphone}`,
-        ]
-      : always,
-  });
+/**
+ * A browser with a data directory of its own. It hears the WAV file `microphone` over and over, or has no microphone at all; `allowed` says
+ * what the user answers to the question for it.
+ */
+export async function startBrowser({ microphone = null, allowed = true } = {}) {
+  const args = [...always];
+  if (microphone) args.push('--use-fake-device-for-media-stream', `--use-file-for-fake-audio-capture=${microphone}`);
+  if (allowed) args.push('--use-fake-ui-for-media-stream');
+  return chromium.launch({ executablePath: process.env.VELA_CHROMIUM || '/usr/bin/chromium', headless: true, args });
 }
 
 /**
  * A page in a context of its own. `watch.check()` fails on what must not happen on any page: an exception nobody caught, an error in the
- * console that is not in `expected`, a violation of the content security policy, a request to another origin.
+ * console that is not in `expected`, a violation of the content security policy, a request to another origin. With `clock`, the test can move
+ * the page's clock.
  */
-export async function openPage(browser, url, { init = [], expected = [], ...context } = {}) {
+export async function openPage(browser, url, { init = [], expected = [], clock = false, ...context } = {}) {
   const inside = await browser.newContext({ locale: 'en-GB', viewport: { width: 1280, height: 800 }, ...context });
   const page = await inside.newPage();
+  page.setDefaultTimeout(8000);
   const wrong = [];
   const { host } = new URL(url);
   page.on('pageerror', (error) => wrong.push(`not caught: ${error.stack ?? error}`));
@@ -51,6 +48,7 @@ export async function openPage(browser, url, { init = [], expected = [], ...cont
   });
   await page.addInitScript(record);
   for (const script of init) await page.addInitScript(script);
+  if (clock) await page.clock.install();
   await page.goto(url);
   return {
     page,

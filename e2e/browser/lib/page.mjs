@@ -1,5 +1,6 @@
 // What the tests say about the page: where things are, and what is to be seen there.
 import assert from 'node:assert/strict';
+import { afterwards } from './afterwards.mjs';
 import { eventually, openPage } from './browser.mjs';
 import { startProxy } from './proxy.mjs';
 
@@ -121,7 +122,7 @@ export async function visit(t, browser, vela, { turns = 'deterministic', direct 
   before?.(proxy);
   const watch = await openPage(browser, `${proxy?.url ?? vela.url}/?turns=${turns}`, options);
   const shown = new Shown(watch.page);
-  t.after(async () => {
+  afterwards(t, async () => {
     try {
       await watch.check();
     } finally {

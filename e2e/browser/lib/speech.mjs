@@ -6,13 +6,16 @@ import { join } from 'node:path';
 
 const rate = 16000;
 
+const folders = [];
+process.on('exit', () => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
 /**
  * Writes a WAV file of `text` between stretches of silence, in seconds, and returns its path and its length in ms. The browser plays it over
  * and over, from its beginning when the microphone is opened.
  */
 export function speak(text, { before = 1.2, after = 1.5 } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'vela-speech-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  folders.push(folder);
   const spoken = join(folder, 'spoken.wav');
   execFileSync('flite', ['-voice', 'slt', '-t', text, '-o', spoken]);
   const wav = readFileSync(spoken);
