@@ -3,7 +3,6 @@ package protocol
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -31,7 +30,7 @@ var (
 // ignored; of a repeated field the last one counts. The frame is not kept. Its error is always a [*DecodeError].
 //
 // The frame is scanned once (scan.go), which checks all of it and finds type and payload; what the payload holds is
-// then picked out by the event's own decoder.
+// then picked out by the shape of the event's struct (shape.go), or by a decoder of its own.
 func Decode(frame []byte, from Side) (Message, error) {
 	env, err := scanEnvelope(frame)
 	if err != nil {
@@ -41,7 +40,15 @@ func Decode(frame []byte, from Side) (Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return row.decode(env.payload)
+	return row.read(env.payload, 1)
+}
+
+// read decodes the event's payload, a valid JSON object.
+func (e *Event) read(payload []byte, version int) (Message, error) {
+	if e.decode != nil {
+		return e.decode(payload)
+	}
+	return reader{e.Type, version, e.From == Client}.message(e, payload)
 }
 
 // rowOf finds the event, which must be one that the side sends in the version.
@@ -71,7 +78,7 @@ const maxID = 128
 // answer can name it.
 func DecodeEnvelope(frame []byte, from Side) (out Envelope, err error) {
 	env, bad := scanEnvelope(frame)
-	if err := out.beside(env); err != nil {
+	if err := out.beside(env, from); err != nil {
 		return out, err
 	}
 	if bad != nil {
@@ -81,19 +88,18 @@ func DecodeEnvelope(frame []byte, from Side) (out Envelope, err error) {
 	if err != nil {
 		return out, err
 	}
-	decode := row.decode
-	if row.decode2 != nil {
-		decode = row.decode2
-	}
-	out.Message, err = decode(env.payload)
+	out.Message, err = row.read(env.payload, 2)
 	return out, err
 }
 
-// beside reads what stands beside type and payload.
-func (e *Envelope) beside(env envelope) error {
-	if env.id != nil && (json.Unmarshal(env.id, &e.ID) != nil || len(e.ID) > maxID) {
-		e.ID = ""
-		return invalid("The id of a message must be a string of at most %d bytes.", maxID)
+// beside reads what stands beside type and payload: of a client's event its id, of the gateway's seq and ts.
+func (e *Envelope) beside(env envelope, from Side) error {
+	if from == Client {
+		if env.id != nil && (json.Unmarshal(env.id, &e.ID) != nil || len(e.ID) > maxID) {
+			e.ID = ""
+			return invalid("The id of a message must be a string of at most %d bytes.", maxID)
+		}
+		return nil
 	}
 	if env.seq != nil && json.Unmarshal(env.seq, &e.Seq) != nil {
 		return invalid("The seq of a message must be a whole number.")
@@ -102,29 +108,6 @@ func (e *Envelope) beside(env envelope) error {
 		return invalid("The ts of a message must be Unix milliseconds.")
 	}
 	return nil
-}
-
-// empty decodes an event whose payload has no fields.
-func empty[M Message]([]byte) (Message, error) {
-	var m M
-	return m, nil
-}
-
-// viaJSON decodes an event of which speed does not matter.
-func viaJSON[M Message](payload []byte) (Message, error) {
-	var m M
-	if err := json.Unmarshal(payload, &m); err != nil {
-		return nil, wrongShape(m.Type(), err)
-	}
-	return m, nil
-}
-
-func wrongShape(typ string, err error) error {
-	var field *json.UnmarshalTypeError
-	if errors.As(err, &field) {
-		return invalid("The payload of %s is wrong: %q cannot be a JSON %.32s.", typ, field.Field, field.Value)
-	}
-	return invalid("The payload of %s is not what the contract says.", typ)
 }
 
 // decodeAppend is the hot path: fifty a second from everybody who speaks.
@@ -150,9 +133,9 @@ func decodeText(payload []byte) (Message, error) {
 	case err != nil:
 		return nil, err
 	case len(bytes.TrimSpace(text)) == 0:
-		return nil, invalid("The text of input_text.submit is empty.")
+		return nil, invalid("The text of input_text.submit is empty. Send at least one word.")
 	case len(text) > MaxText:
-		return nil, invalid("The text of input_text.submit is over %d KiB.", MaxText>>10)
+		return nil, invalid("The text of input_text.submit is over %d KiB. Send it in parts.", MaxText>>10)
 	}
 	return InputTextSubmit{Text: string(text)}, nil
 }

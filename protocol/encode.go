@@ -79,7 +79,7 @@ func AppendEnvelope(dst []byte, e Envelope) []byte {
 	case InputAudioAppend:
 		dst = appendField(dst, `{"chunk":`, m.Chunk)
 	default:
-		dst = appendJSON(dst, m)
+		dst = appendJSON(dst, whole(m))
 	}
 	if e.Seq != 0 {
 		dst = append(dst, `,"seq":`...)
@@ -89,6 +89,47 @@ func AppendEnvelope(dst []byte, e Envelope) []byte {
 	}
 	dst = appendOptional(dst, `,"id":`, e.ID)
 	return append(dst, '}')
+}
+
+// whole puts an empty object or array where the contract wants one and a nil would be written as null, and where an
+// agent or a tool left something that is no JSON object, which nobody could read.
+func whole(m Message) Message {
+	switch m := m.(type) {
+	case SessionReady:
+		if m.Terms != nil && m.Features == nil {
+			terms := *m.Terms
+			terms.Features = []string{}
+			m.Terms = &terms
+		}
+		return m
+	case History:
+		if m.Items == nil {
+			m.Items = []HistoryItem{}
+		}
+		return m
+	case ToolCall:
+		m.Input = objectOr(m.Input, json.RawMessage("{}"))
+		return m
+	case ToolResult:
+		m.Output = objectOr(m.Output, nil)
+		return m
+	case SignalEmit:
+		m.Payload = objectOr(m.Payload, json.RawMessage("{}"))
+		return m
+	}
+	return m
+}
+
+// objectOr returns what may stand in a message as an object, else the other.
+func objectOr(raw, other json.RawMessage) json.RawMessage {
+	s := scanner{buf: raw}
+	if s.peek() != '{' || !utf8.Valid(raw) {
+		return other
+	}
+	if s.value(2); s.bad || !s.end() { // the envelope and its payload stand around it
+		return other
+	}
+	return raw
 }
 
 func appendOptional(dst []byte, open, value string) []byte {
@@ -129,7 +170,8 @@ func appendJSON(dst []byte, v any) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		// The payloads are structs of strings, numbers and booleans: only a programming error gets here.
+		// The payloads are structs of strings, numbers, booleans and JSON that whole has checked: only a programming
+		// error gets here.
 		panic(fmt.Sprintf("protocol: encode %T: %v", v, err))
 	}
 	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)

@@ -1,6 +1,9 @@
 package protocol
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"reflect"
+)
 
 // State is the coarse phase of a session.
 type State string
@@ -21,15 +24,15 @@ type (
 	// SessionStart asks for session.ready and session.state again; it is harmless at any time. In version 2 it begins a
 	// session, and may say how it is to be; in version 1 its fields are ignored.
 	SessionStart struct {
-		Turns         string            `json:"turns,omitempty"`         // "deterministic" or "agent"
-		Agent         string            `json:"agent,omitempty"`         // which agent answers
-		Audio         *AudioFormats     `json:"audio,omitempty"`         // what is sent either way
-		TurnDetection string            `json:"turnDetection,omitempty"` // "none" or "vad"
-		Interrupt     *bool             `json:"interrupt,omitempty"`     // speech ends an answer; true unless said otherwise
-		Approvals     *bool             `json:"approvals,omitempty"`     // this client answers questions about tools
-		Room          string            `json:"room,omitempty"`          // a LiveKit room that mirrors the session
-		Language      string            `json:"language,omitempty"`      // of the speech, as BCP 47 writes it
-		Metadata      map[string]string `json:"metadata,omitempty"`      // the client's own, for logs and agents
+		Turns         string            `json:"turns,omitempty" since:"2"`         // "deterministic" or "agent"
+		Agent         string            `json:"agent,omitempty" since:"2"`         // which agent answers
+		Audio         *AudioFormats     `json:"audio,omitempty" since:"2"`         // what is sent either way
+		TurnDetection string            `json:"turnDetection,omitempty" since:"2"` // "none" or "vad"
+		Interrupt     *bool             `json:"interrupt,omitempty" since:"2"`     // speech ends an answer; true unless said otherwise
+		Approvals     *bool             `json:"approvals,omitempty" since:"2"`     // this client answers questions about tools
+		Room          string            `json:"room,omitempty" since:"2"`          // a LiveKit room that mirrors the session
+		Language      string            `json:"language,omitempty" since:"2"`      // of the speech, as BCP 47 writes it
+		Metadata      map[string]string `json:"metadata,omitempty" since:"2"`      // the client's own, for logs and agents
 	}
 
 	// SessionResume takes a session up again.
@@ -61,8 +64,8 @@ type (
 
 	// ResponseCancel stops whatever is going on and brings the session back to idle.
 	ResponseCancel struct {
-		ResponseID string `json:"responseId,omitempty"` // of one that is over: nothing happens
-		PlayedMs   int64  `json:"playedMs,omitempty"`   // how much of its audio was played, in ms
+		ResponseID string `json:"responseId,omitempty" since:"2"` // of one that is over: nothing happens
+		PlayedMs   int64  `json:"playedMs,omitempty" since:"2"`   // how much of its audio was played, in ms
 	}
 
 	// PlaybackAck says how much of an answer's audio has been played.
@@ -125,7 +128,7 @@ type (
 	// SessionReady says that the session exists, and its id, a UUID. In version 2 it says all that is in force.
 	SessionReady struct {
 		SessionID string `json:"sessionId"`
-		*Terms
+		*Terms    `since:"2"`
 	}
 
 	// SessionState says in which phase the session now is.
@@ -136,34 +139,34 @@ type (
 	// TranscriptPartial is what has been recognised so far; each one replaces the one before.
 	TranscriptPartial struct {
 		Text   string `json:"text"`
-		ItemID string `json:"itemId,omitempty"` // of what the user says, in version 2
+		ItemID string `json:"itemId,omitempty" since:"2"` // of what the user says, in version 2
 	}
 
 	// TranscriptFinal is what the user said, once a turn. Empty when nothing was recognised.
 	TranscriptFinal struct {
 		Text   string `json:"text"`
-		ItemID string `json:"itemId,omitempty"` // of what the user said, in version 2
+		ItemID string `json:"itemId,omitempty" since:"2"` // of what the user said, in version 2
 	}
 
 	// ResponseTextDelta is the next piece of the answer's text.
 	ResponseTextDelta struct {
 		Text       string `json:"text"`
-		ResponseID string `json:"responseId,omitempty"` // in version 2
+		ResponseID string `json:"responseId,omitempty" since:"2"` // in version 2
 	}
 
 	// ResponseCompleted says that the answer is whole. A cancelled or failed one has none.
 	ResponseCompleted struct {
-		ResponseID string `json:"responseId,omitempty"` // in version 2
-		Usage      *Usage `json:"usage,omitempty"`      // in version 2, where the agent says
-		HeardText  string `json:"heardText,omitempty"`  // in version 2: what of the answer was heard
+		ResponseID string `json:"responseId,omitempty" since:"2"` // in version 2
+		Usage      *Usage `json:"usage,omitempty" since:"2"`      // in version 2, where the agent says
+		HeardText  string `json:"heardText,omitempty" since:"2"`  // in version 2: what of the answer was heard
 	}
 
 	// Error says what went wrong, in words for a person. The session goes on unless the socket is closed after it.
 	Error struct {
 		Code      Code   `json:"code"`
 		Message   string `json:"message"`
-		Retryable bool   `json:"retryable,omitempty"` // the same message may succeed later
-		Ref       string `json:"ref,omitempty"`       // in version 2: the id of the message that caused it
+		Retryable bool   `json:"retryable,omitempty"`     // the same message may succeed later
+		Ref       string `json:"ref,omitempty" since:"2"` // in version 2: the id of the message that caused it
 	}
 
 	// ResponseCreated says that an answer begins. Each has one end: response.completed or response.cancelled.
@@ -340,74 +343,79 @@ func (SessionEnded) Type() string       { return "session.ended" }
 
 // events is the contract. The documents and the decoder are made from it; a new event is a struct above and a row here.
 var events = []Event{
-	{From: Client, Since: 1, zero: SessionStart{}, decode: empty[SessionStart], decode2: viaJSON[SessionStart],
-		Doc: "Acknowledges the session again: session.ready and session.state follow, with the same id. Harmless at any time."},
-	{From: Client, Since: 1, zero: MockedTurnTrigger{}, decode: empty[MockedTurnTrigger],
+	{From: Client, Since: 1, zero: SessionStart{},
+		Doc:  "Acknowledges the session again: session.ready and session.state follow, with the same id. Harmless at any time.",
+		Doc2: "Begins a session, or says how it is to be; session.ready and session.state follow. Without fields harmless at any time."},
+	{From: Client, Since: 1, zero: MockedTurnTrigger{},
 		Doc: "Runs the one fixed, obviously mocked turn. Taken only while no turn is in flight."},
 	{From: Client, Since: 1, zero: InputAudioAppend{}, decode: decodeAppend,
-		Doc: "Adds captured audio to the user's turn: an opaque string in deterministic turns, base64 PCM16 mono 16 kHz in agent-backed ones."},
-	{From: Client, Since: 1, zero: InputAudioCommit{}, decode: empty[InputAudioCommit],
+		Doc:  "Adds captured audio to the user's turn: an opaque string in deterministic turns, base64 PCM16 mono 16 kHz in agent-backed ones.",
+		Doc2: "Adds captured audio to the user's turn: base64 in the format agreed, or an opaque string in deterministic turns."},
+	{From: Client, Since: 1, zero: InputAudioCommit{},
 		Doc: "Ends the user's turn; the final transcript and the answer follow."},
-	{From: Client, Since: 1, zero: ResponseCancel{}, decode: empty[ResponseCancel], decode2: viaJSON[ResponseCancel],
-		Doc: "Interrupts listening, thinking or speaking. Safe at any time; nothing of the cancelled turn follows."},
+	{From: Client, Since: 1, zero: ResponseCancel{},
+		Doc:  "Interrupts listening, thinking or speaking. Safe at any time; nothing of the cancelled turn follows.",
+		Doc2: "Stops listening, thinking or speaking. Safe at any time; of the answer only response.cancelled and turn.metrics follow."},
 
-	{From: Server, Since: 1, zero: SessionReady{}, decode: viaJSON[SessionReady],
-		Doc: "The session exists; its id. Sent at once after the upgrade and in answer to session.start."},
-	{From: Server, Since: 1, zero: SessionState{}, decode: viaJSON[SessionState],
+	{From: Server, Since: 1, zero: SessionReady{},
+		Doc:  "The session exists; its id. Sent at once after the upgrade and in answer to session.start.",
+		Doc2: "The session exists; all that is in force in it. The answer to session.start and session.resume."},
+	{From: Server, Since: 1, zero: SessionState{},
 		Doc: "The session's phase: idle, listening, thinking or speaking."},
-	{From: Server, Since: 1, zero: TranscriptPartial{}, decode: viaJSON[TranscriptPartial],
+	{From: Server, Since: 1, zero: TranscriptPartial{},
 		Doc: "What has been recognised so far. Each replaces the one before."},
-	{From: Server, Since: 1, zero: TranscriptFinal{}, decode: viaJSON[TranscriptFinal],
+	{From: Server, Since: 1, zero: TranscriptFinal{},
 		Doc: "What the user said. Once a turn; empty when nothing was recognised."},
-	{From: Server, Since: 1, zero: ResponseTextDelta{}, decode: viaJSON[ResponseTextDelta],
+	{From: Server, Since: 1, zero: ResponseTextDelta{},
 		Doc: "The next piece of the answer's text."},
-	{From: Server, Since: 1, zero: ResponseCompleted{}, decode: viaJSON[ResponseCompleted],
-		Doc: "The answer is whole. A cancelled or failed answer has none."},
-	{From: Server, Since: 1, zero: Error{}, decode: viaJSON[Error],
+	{From: Server, Since: 1, zero: ResponseCompleted{},
+		Doc:  "The answer is whole. A cancelled or failed answer has none.",
+		Doc2: "The answer is whole. A cancelled or failed one ends with response.cancelled."},
+	{From: Server, Since: 1, zero: Error{},
 		Doc: "Something went wrong and says what to do. The session goes on unless the socket is closed after it."},
 
-	{From: Client, Since: 2, zero: SessionResume{}, decode: viaJSON[SessionResume],
+	{From: Client, Since: 2, zero: SessionResume{},
 		Doc: "Takes a session up again after its connection was lost, as the first message of a new one."},
-	{From: Client, Since: 2, zero: InputAudioClear{}, decode: empty[InputAudioClear],
+	{From: Client, Since: 2, zero: InputAudioClear{},
 		Doc: "Forgets what the user has said so far in this turn."},
 	{From: Client, Since: 2, zero: InputTextSubmit{}, decode: decodeText,
 		Doc: "A typed turn."},
-	{From: Client, Since: 2, zero: PlaybackAck{}, decode: viaJSON[PlaybackAck],
+	{From: Client, Since: 2, zero: PlaybackAck{},
 		Doc: "How much of the answer's audio has been played; at least four a second while playing."},
-	{From: Client, Since: 2, zero: ApprovalAnswer{}, decode: viaJSON[ApprovalAnswer],
+	{From: Client, Since: 2, zero: ApprovalAnswer{},
 		Doc: "Yes or no to a tool."},
-	{From: Client, Since: 2, zero: SignalEmit{}, decode: viaJSON[SignalEmit],
+	{From: Client, Since: 2, zero: SignalEmit{},
 		Doc: "One of the five user interaction signals, back to the host."},
-	{From: Client, Since: 2, zero: SignalSubscribe{}, decode: viaJSON[SignalSubscribe],
+	{From: Client, Since: 2, zero: SignalSubscribe{},
 		Doc: "Follows the signal pipeline."},
-	{From: Client, Since: 2, zero: SignalUnsubscribe{}, decode: viaJSON[SignalUnsubscribe],
+	{From: Client, Since: 2, zero: SignalUnsubscribe{},
 		Doc: "Follows the signal pipeline no more."},
-	{From: Client, Since: 2, zero: HistoryGet{}, decode: empty[HistoryGet],
+	{From: Client, Since: 2, zero: HistoryGet{},
 		Doc: "Asks for the conversation as the agent knows it."},
-	{From: Client, Since: 2, zero: HistoryClear{}, decode: empty[HistoryClear],
+	{From: Client, Since: 2, zero: HistoryClear{},
 		Doc: "Begins a new conversation in the same session; history follows, empty."},
-	{From: Client, Since: 2, zero: SessionClose{}, decode: empty[SessionClose],
+	{From: Client, Since: 2, zero: SessionClose{},
 		Doc: "Ends the session for good."},
 
-	{From: Server, Since: 2, zero: ResponseCreated{}, decode: viaJSON[ResponseCreated],
+	{From: Server, Since: 2, zero: ResponseCreated{},
 		Doc: "An answer begins. It has exactly one end, response.completed or response.cancelled."},
-	{From: Server, Since: 2, zero: ResponseAudioDelta{}, decode: viaJSON[ResponseAudioDelta],
+	{From: Server, Since: 2, zero: ResponseAudioDelta{},
 		Doc: "The next piece of the answer's sound, its place in the answer, and the text that it speaks."},
-	{From: Server, Since: 2, zero: ResponseCancelled{}, decode: viaJSON[ResponseCancelled],
+	{From: Server, Since: 2, zero: ResponseCancelled{},
 		Doc: "The answer ended before its end. Nothing of it follows but its turn.metrics."},
-	{From: Server, Since: 2, zero: ThinkingDelta{}, decode: viaJSON[ThinkingDelta],
+	{From: Server, Since: 2, zero: ThinkingDelta{},
 		Doc: "The next piece of the agent's reasoning, which is no part of its answer."},
-	{From: Server, Since: 2, zero: ToolCall{}, decode: viaJSON[ToolCall],
+	{From: Server, Since: 2, zero: ToolCall{},
 		Doc: "The agent calls a tool."},
-	{From: Server, Since: 2, zero: ToolResult{}, decode: viaJSON[ToolResult],
+	{From: Server, Since: 2, zero: ToolResult{},
 		Doc: "What the tool returned."},
-	{From: Server, Since: 2, zero: ApprovalRequest{}, decode: viaJSON[ApprovalRequest],
+	{From: Server, Since: 2, zero: ApprovalRequest{},
 		Doc: "May a tool run? No answer in time is a no."},
-	{From: Server, Since: 2, zero: History{}, decode: viaJSON[History],
+	{From: Server, Since: 2, zero: History{},
 		Doc: "The conversation as the agent knows it, in answer to history.get and history.clear."},
-	{From: Server, Since: 2, zero: TurnMetrics{}, decode: viaJSON[TurnMetrics],
+	{From: Server, Since: 2, zero: TurnMetrics{},
 		Doc: "Where the turn's time went, on one clock."},
-	{From: Server, Since: 2, zero: SessionEnded{}, decode: viaJSON[SessionEnded],
+	{From: Server, Since: 2, zero: SessionEnded{},
 		Doc: "The session is over, on every end that the gateway chooses."},
 }
 
@@ -416,6 +424,7 @@ var byType = func() map[string]*Event {
 	m := make(map[string]*Event, len(events))
 	for i := range events {
 		events[i].Type = events[i].zero.Type()
+		events[i].shape = shapeOf(reflect.TypeOf(events[i].zero))
 		m[events[i].Type] = &events[i]
 	}
 	return m

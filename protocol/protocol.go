@@ -29,10 +29,11 @@ type Event struct {
 	From  Side
 	Since int    // the first protocol version that has it
 	Doc   string // one sentence for the documents made from this table
+	Doc2  string // the same for version 2, where it says more; else ""
 
-	zero    Message                               // for the documents: its fields are the payload
-	decode  func(payload []byte) (Message, error) // payload is a valid JSON object
-	decode2 func(payload []byte) (Message, error) // the same in version 2, where it differs; else nil
+	zero   Message                               // for the documents: its fields are the payload
+	shape  shape                                 // of its struct
+	decode func(payload []byte) (Message, error) // where the shape does not say all; payload is a valid JSON object
 }
 
 // Zero returns the event with an empty payload; the documents are made from its fields.

@@ -1,0 +1,211 @@
+package protocol
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// shape is what the JSON of a struct may hold, read off its fields once, at the start. It decodes in place of
+// encoding/json, which would take a name in any case, a field that is not there, and a null, and whose errors name Go
+// types. The tag since:"2" keeps a field out of version 1.
+type shape []part
+
+// part is one field of a struct.
+type part struct {
+	name     string // on the wire; "" of an embedded struct
+	index    int    // in the Go struct
+	since    int
+	required bool
+	inner    shape // of a struct, a pointer to one, or a slice of them
+}
+
+func shapeOf(typ reflect.Type) shape {
+	var s shape
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		p := part{name: name, index: i, since: 1, required: options != "omitempty"}
+		if f.Tag.Get("since") == "2" {
+			p.since = 2
+		}
+		of := f.Type
+		if of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if of.Kind() == reflect.Struct {
+			p.inner = shapeOf(of)
+		}
+		s = append(s, p)
+	}
+	return s
+}
+
+// has says whether a version knows any of the fields.
+func (s shape) has(version int) bool {
+	for _, p := range s {
+		if p.since <= version {
+			return true
+		}
+	}
+	return false
+}
+
+// reader decodes one payload.
+type reader struct {
+	typ     string // the event's, for the errors
+	version int
+	strict  bool // what a client sends must have the fields that it needs; a gateway may be older than its client
+}
+
+// message reads the payload of an event, a valid JSON object.
+func (r reader) message(row *Event, payload []byte) (Message, error) {
+	if !row.shape.has(r.version) {
+		return row.zero, nil
+	}
+	v := reflect.New(reflect.TypeOf(row.zero)).Elem()
+	if err := r.object(row.shape, v, payload, ""); err != nil {
+		return nil, err
+	}
+	return v.Interface().(Message), nil
+}
+
+// object reads a struct. path is where the struct stands, with a dot at its end.
+func (r reader) object(s shape, into reflect.Value, object []byte, path string) error {
+	for _, p := range s {
+		if p.since > r.version {
+			continue
+		}
+		if p.name == "" {
+			if err := r.embedded(p, into.Field(p.index), object, path); err != nil {
+				return err
+			}
+			continue
+		}
+		raw := memberOf(object, p.name)
+		if len(raw) == 0 || raw[0] == 'n' { // null is as good as nothing
+			if r.strict && p.required {
+				return r.wrong(path+p.name, into.Field(p.index).Type())
+			}
+			continue
+		}
+		if err := r.value(p, into.Field(p.index), raw, path+p.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// embedded reads the members of an embedded struct, which stands behind a pointer and stays nil without any of them.
+func (r reader) embedded(p part, into reflect.Value, object []byte, path string) error {
+	for _, in := range p.inner {
+		if memberOf(object, in.name) != nil {
+			into.Set(reflect.New(into.Type().Elem()))
+			return r.object(p.inner, into.Elem(), object, path)
+		}
+	}
+	return nil
+}
+
+// value reads any JSON value that is not null into what the contract wants there.
+func (r reader) value(p part, into reflect.Value, raw []byte, path string) error {
+	good := false
+	switch {
+	case into.Kind() == reflect.Pointer:
+		into.Set(reflect.New(into.Type().Elem()))
+		return r.value(p, into.Elem(), raw, path)
+	case into.Type() == reflect.TypeFor[json.RawMessage]():
+		good = raw[0] == '{'
+		into.SetBytes(append([]byte(nil), raw...))
+	case into.Kind() == reflect.String && raw[0] == '"':
+		text, err := unquoted(raw)
+		if good = err == nil; good {
+			into.SetString(string(text))
+		}
+	case into.Kind() == reflect.Bool:
+		good = raw[0] == 't' || raw[0] == 'f'
+		into.SetBool(raw[0] == 't')
+	case into.CanInt():
+		n, err := strconv.ParseUint(string(raw), 10, into.Type().Bits()-1) // nothing in the contract is negative
+		good = err == nil
+		into.SetInt(int64(n))
+	case into.CanUint():
+		n, err := strconv.ParseUint(string(raw), 10, into.Type().Bits())
+		good = err == nil
+		into.SetUint(n)
+	case into.Kind() == reflect.Struct && raw[0] == '{':
+		return r.object(p.inner, into, raw, path+".")
+	case into.Kind() == reflect.Slice && raw[0] == '[':
+		return r.list(p, into, raw, path)
+	case into.Kind() == reflect.Map && raw[0] == '{':
+		good = r.words(into, raw)
+	}
+	if !good {
+		return r.wrong(path, into.Type())
+	}
+	return nil
+}
+
+// list reads an array, item by item, so that one bad item among a million costs nothing.
+func (r reader) list(p part, into reflect.Value, raw []byte, path string) error {
+	into.Set(reflect.MakeSlice(into.Type(), 0, 0))
+	s := scanner{buf: raw, pos: 1}
+	for s.peek() != ']' {
+		s.skip(',') // the commas have been checked
+		s.peek()
+		from := s.pos
+		s.value(0)
+		if raw[from] == 'n' {
+			return r.wrong(path, into.Type())
+		}
+		item := reflect.New(into.Type().Elem()).Elem()
+		if err := r.value(p, item, raw[from:s.pos], path); err != nil {
+			return err
+		}
+		into.Set(reflect.Append(into, item))
+	}
+	return nil
+}
+
+// words reads an object of strings.
+func (r reader) words(into reflect.Value, raw []byte) bool {
+	var members map[string]*string // nil is a null
+	if json.Unmarshal(raw, &members) != nil {
+		return false
+	}
+	words := make(map[string]string, len(members))
+	for key, word := range members {
+		if word == nil {
+			return false
+		}
+		words[key] = *word
+	}
+	into.Set(reflect.ValueOf(words))
+	return true
+}
+
+func (r reader) wrong(path string, want reflect.Type) error {
+	return invalid("The payload of %s is wrong: %q must be %s.", r.typ, path, inWords(want))
+}
+
+// inWords says what JSON a Go type stands for.
+func inWords(t reflect.Type) string {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return inWords(t.Elem())
+	case t.Kind() == reflect.String:
+		return "a string"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Map:
+		return "an object of strings"
+	case t == reflect.TypeFor[[]string]():
+		return "an array of strings"
+	case t.Kind() == reflect.Slice && t != reflect.TypeFor[json.RawMessage]():
+		return "an array of objects"
+	case t.Kind() == reflect.Struct || t.Kind() == reflect.Slice:
+		return "an object"
+	}
+	return "a whole number from 0 on, not too large"
+}
