@@ -37,7 +37,7 @@ var messages = []protocol.Message{
 // sender says who sends which event.
 var sender = func() map[string]protocol.Side {
 	sides := map[string]protocol.Side{}
-	for _, e := range upTo(1) {
+	for _, e := range protocol.Events() {
 		sides[e.Type] = e.From
 	}
 	return sides
@@ -79,7 +79,7 @@ func TestGoldenMessagesHaveNoStranger(t *testing.T) {
 	}
 	for _, f := range files {
 		typ, _ := strings.CutSuffix(f.Name(), ".json")
-		if _, ok := sender[typ]; !ok {
+		if _, ok := sender[typ]; !ok && !f.IsDir() {
 			t.Errorf("testdata/messages/%s belongs to no event", f.Name())
 		}
 	}
