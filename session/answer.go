@@ -71,8 +71,8 @@ func (s *Session) ask(ctx context.Context, e turn.Engine, text string, mocked bo
 	if !mocked {
 		req.History = slices.Clip(s.history) // an engine that appends to it gets a copy
 	}
-	s.timer.Reset(s.nextTick())
-	s.children.Go(func() {
+	s.wake()
+	s.spawn(func() {
 		defer stop(nil)
 		a.run(ctx, e, req)
 	})

@@ -201,7 +201,7 @@ func (s *Session) startHearing(ctx context.Context) {
 		s.goDeaf(errNoTranscriber)
 		return
 	}
-	s.children.Go(func() {
+	s.spawn(func() {
 		defer stop(nil)
 		u.run(ctx, s.cfg.Transcriber)
 	})
@@ -277,7 +277,7 @@ func (s *Session) commitSpeech() {
 		s.endHearing(evNothing)
 	default:
 		s.hearing.commit(s.now)
-		s.timer.Reset(s.nextTick())
+		s.wake()
 	}
 }
 

@@ -44,6 +44,9 @@ type (
 
 	// tick is the session's one timer.
 	tick struct{}
+
+	// ended is the end of Run's context.
+	ended struct{ cause error }
 )
 
 // take waits for the next input. It is false once ctx is done. A turn's own channels are nil while there is none, so

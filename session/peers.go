@@ -42,7 +42,7 @@ func (s *Session) join(p Peer, h Hello) {
 	default:
 		s.greet(p)
 	}
-	s.timer.Reset(s.nextTick())
+	s.wake()
 }
 
 // greet tells one peer who and where the session is.
@@ -87,7 +87,7 @@ func (s *Session) leave(p Peer) error {
 		return errSessionEnded
 	}
 	s.alone = s.now
-	s.timer.Reset(s.nextTick())
+	s.wake()
 	return nil
 }
 

@@ -20,6 +20,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -57,6 +58,8 @@ type Config struct {
 	Recognise   time.Duration // how long the final transcript may take after the commit; default 30 s
 	AgentSilent time.Duration // how long an agent may say nothing before its turn ends; default 2 minutes
 	Idle        time.Duration // without anything from a client; default 10 minutes
+
+	Journal io.Writer // takes what the mailbox took, a line at a time; nil: nobody does
 
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts nothing
@@ -108,6 +111,9 @@ type Session struct {
 	lastSeen time.Time     // when a client last sent something
 	timer    *time.Timer
 	children sync.WaitGroup // engines and recognisers; Run waits for them
+	journal  *journal
+	asked    *protocol.SessionStart // what Configure was last asked for before Run
+	replayed func(Event)            // takes the events of a replay; nil in a session that runs
 }
 
 // New returns a session that is idle and has no peer. Nothing runs before [Session.Run].
@@ -140,20 +146,25 @@ func (s *Session) ID() string { return s.cfg.ID }
 // goroutine of the session has ended.
 func (s *Session) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	defer s.turnAway()
 	defer close(s.done)
 	defer s.children.Wait()
 	defer cancel(errSessionEnded)
 
 	s.now = time.Now()
 	s.lastSeen = s.now
+	s.startJournal()
 	s.timer = time.NewTimer(s.cfg.Idle)
 	defer s.timer.Stop()
 	for {
 		in, ok := s.take(ctx)
 		if !ok {
+			s.now = time.Now()
+			s.journal.input(s.now, ended{context.Cause(ctx)})
 			s.end(context.Cause(ctx))
 			return
 		}
+		s.journal.input(s.now, in)
 		if why := s.step(ctx, in); why != nil {
 			s.end(why)
 			return
@@ -183,6 +194,20 @@ func (s *Session) step(ctx context.Context, in input) error {
 		return s.tick()
 	}
 	return nil
+}
+
+// turnAway closes whoever came too late to be seated, but too early to be told [ErrEnded].
+func (s *Session) turnAway() {
+	for {
+		select {
+		case in := <-s.mailbox:
+			if late, ok := in.(joined); ok {
+				late.peer.Close(protocol.CloseSessionGone, "the session has ended")
+			}
+		default:
+			return
+		}
+	}
 }
 
 // end is the last thing that a session does.
@@ -215,8 +240,22 @@ func (s *Session) tick() error {
 	if s.since(s.lastSeen) >= s.cfg.Idle && !s.inFlight() && !s.isAlone() {
 		return errIdle
 	}
-	s.timer.Reset(s.nextTick())
+	s.wake()
 	return nil
+}
+
+// wake sets the timer for whatever may have waited for too long.
+func (s *Session) wake() {
+	if s.replayed == nil {
+		s.timer.Reset(s.nextTick())
+	}
+}
+
+// spawn runs an engine or a recogniser beside the session; in a replay, what they said stands in the journal.
+func (s *Session) spawn(child func()) {
+	if s.replayed == nil {
+		s.children.Go(child)
+	}
 }
 
 func (s *Session) since(t time.Time) time.Duration { return s.now.Sub(t) }

@@ -37,6 +37,7 @@ func defaults(cfg Config) settings {
 // Configure puts what a client asks for in force: all of it, or, with an error that is told to the client, nothing. It
 // is for whoever makes the session, before Run.
 func (s *Session) Configure(ask protocol.SessionStart) error {
+	s.asked = &ask
 	next := s.settings
 	if err := next.apply(ask, s.cfg); err != nil {
 		return err

@@ -1,0 +1,272 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	"vela/protocol"
+	"vela/protocol/signal"
+	"vela/session/speech"
+	"vela/turn"
+)
+
+// A journal is what a session's mailbox took, with times, and the events that came of it: one JSON object a line. The
+// first line is a [journalHead]; every other one is an [entry] with exactly one input, or one event. Since a session
+// depends on nothing but what its mailbox takes, the inputs make the same events again: see [Replay].
+//
+// It holds what was said, audio included, but no token: what resumes a session never reaches the mailbox.
+
+// journalHead is what a session starts from.
+type journalHead struct {
+	Journal     int              `json:"journal"` // the version of this format: 1
+	ID          string           `json:"id"`
+	Protocol    int              `json:"protocol"`
+	Turns       Turns            `json:"turns"`
+	AgentName   string           `json:"agentName"`
+	Agent       bool             `json:"agent"`       // there is one
+	Transcriber bool             `json:"transcriber"` // there is one
+	Limits      [5]time.Duration `json:"limits"`      // window, audio, recognise, agent silent, idle
+	Settings    json.RawMessage  `json:"settings"`    // what Configure was asked for, as session.start's payload
+	Began       int64            `json:"began"`       // Unix ns
+}
+
+// entry is one line. At is in ns after the head's Began.
+type entry struct {
+	At    int64            `json:"at,omitempty"`
+	In    *inputEntry      `json:"in,omitempty"`
+	Event *json.RawMessage `json:"event,omitempty"` // as version 2 writes it
+}
+
+// inputEntry is one input; Kind says which, and what else is there.
+type inputEntry struct {
+	Kind   string          `json:"kind"`
+	Peer   int             `json:"peer,omitempty"` // peers are numbered as they come, from 1
+	Seat   Seat            `json:"seat,omitempty"`
+	Resume bool            `json:"resume,omitempty"`
+	After  uint64          `json:"after,omitempty"`
+	Ref    string          `json:"ref,omitempty"`
+	Client json.RawMessage `json:"client,omitempty"` // the client's event, whole
+	PCM    []byte          `json:"pcm,omitempty"`    // of a binary message
+	Error  *errorEntry     `json:"error,omitempty"`
+	Text   string          `json:"text,omitempty"`
+	Final  bool            `json:"final,omitempty"`
+	Ended  bool            `json:"ended,omitempty"`
+	Asks   bool            `json:"asks,omitempty"`
+	Type   string          `json:"type,omitempty"`   // of the engine's signal
+	Signal json.RawMessage `json:"signal,omitempty"` // its payload
+	Behind int64           `json:"behind,omitempty"` // ns that it had waited
+	Why    string          `json:"why,omitempty"`
+}
+
+// errorEntry is an error as far as a client may see it. One without a code has no words here: they may name anything.
+type errorEntry struct {
+	Code  protocol.Code `json:"code,omitempty"`
+	Words string        `json:"words,omitempty"`
+}
+
+// The kinds of inputs.
+const (
+	kindJoined    = "joined"
+	kindLeft      = "left"
+	kindClient    = "client"
+	kindAudio     = "audio"
+	kindMalformed = "malformed"
+	kindHeard     = "heard"
+	kindSaid      = "said"
+	kindTaken     = "taken"
+	kindTick      = "tick"
+	kindEnd       = "end"
+)
+
+// journal writes one. A nil one writes nothing. When writing fails the journal ends and the session goes on; the error
+// is told once.
+type journal struct {
+	w      io.Writer
+	began  time.Time
+	peers  map[Peer]int
+	buf    []byte
+	failed func(error)
+}
+
+func (s *Session) startJournal() {
+	if s.cfg.Journal == nil {
+		return
+	}
+	s.journal = &journal{w: s.cfg.Journal, began: s.now, peers: map[Peer]int{}, failed: func(err error) {
+		s.log.Error("the journal of this session ends here", "error", err)
+	}}
+	c := s.cfg
+	settings, _ := json.Marshal(s.asked)
+	s.journal.write(journalHead{
+		Journal: 1, ID: c.ID, Protocol: c.Version, Turns: c.Turns, AgentName: c.AgentName,
+		Agent: c.Agent != nil, Transcriber: c.Transcriber != nil,
+		Limits:   [5]time.Duration{c.Window, c.MaxAudio, c.Recognise, c.AgentSilent, c.Idle},
+		Settings: settings, Began: s.now.UnixNano(),
+	})
+}
+
+func (j *journal) write(line any) {
+	if j == nil || j.w == nil {
+		return
+	}
+	b, err := json.Marshal(line)
+	if err == nil {
+		_, err = j.w.Write(append(b, '\n'))
+	}
+	if err != nil {
+		j.w = nil
+		j.failed(err)
+	}
+}
+
+// input writes what the mailbox took.
+func (j *journal) input(now time.Time, in input) {
+	if j != nil {
+		e := j.entry(now, in)
+		j.write(entry{At: now.Sub(j.began).Nanoseconds(), In: &e})
+	}
+}
+
+// event writes what came of it.
+func (j *journal) event(e Event) {
+	if j == nil {
+		return
+	}
+	j.buf = appendEvent(j.buf[:0], e)
+	raw := json.RawMessage(j.buf)
+	j.write(entry{Event: &raw})
+}
+
+// appendEvent is an event as version 2 writes it, which has all of it.
+func appendEvent(dst []byte, e Event) []byte {
+	return protocol.AppendEnvelope(dst, protocol.Envelope{Seq: e.Seq, TS: e.At, Message: e.Message})
+}
+
+func (j *journal) entry(now time.Time, in input) inputEntry {
+	switch in := in.(type) {
+	case joined:
+		j.peers[in.peer] = len(j.peers) + 1
+		return inputEntry{Kind: kindJoined, Peer: j.peers[in.peer], Seat: in.hello.Seat, Resume: in.hello.Resume, After: in.hello.After}
+	case left:
+		return inputEntry{Kind: kindLeft, Peer: j.peers[in.peer]}
+	case fromClient:
+		if audio, ok := in.message.(Audio); ok {
+			return inputEntry{Kind: kindAudio, Peer: j.peers[in.peer], PCM: audio.PCM}
+		}
+		event := protocol.AppendEnvelope(nil, protocol.Envelope{ID: in.ref, Message: in.message})
+		return inputEntry{Kind: kindClient, Peer: j.peers[in.peer], Client: event}
+	case malformed:
+		return inputEntry{Kind: kindMalformed, Peer: j.peers[in.peer], Ref: in.ref, Error: errorOf(in.err)}
+	case heard:
+		return inputEntry{Kind: kindHeard, Text: in.transcript.Text, Final: in.transcript.Final, Ended: in.ended, Error: errorOf(in.err)}
+	case said:
+		return saidEntry(now, in)
+	case taken:
+		return inputEntry{Kind: kindTaken}
+	case ended:
+		return inputEntry{Kind: kindEnd, Why: string(endReason(in.cause))}
+	}
+	return inputEntry{Kind: kindTick}
+}
+
+func saidEntry(now time.Time, in said) inputEntry {
+	e := inputEntry{Kind: kindSaid, Ended: in.ended, Asks: in.asks != nil, Error: errorOf(in.err)}
+	if in.payload != nil {
+		e.Type = in.payload.SignalType()
+		e.Signal, _ = json.Marshal(in.payload)
+		e.Behind = now.Sub(in.at).Nanoseconds()
+	}
+	return e
+}
+
+func errorOf(err error) *errorEntry {
+	if err == nil {
+		return nil
+	}
+	var known coded
+	if errors.As(err, &known) {
+		return &errorEntry{known.Code(), known.Error()}
+	}
+	return &errorEntry{}
+}
+
+// error is what stands for the error in a replay.
+func (e *errorEntry) error() error {
+	switch {
+	case e == nil:
+		return nil
+	case e.Code == "":
+		return errRecorded
+	}
+	return &refusal{e.Code, e.Words}
+}
+
+var errRecorded = errors.New("session: an error without a code, as recorded")
+
+// read is the input again.
+func (e inputEntry) read(now time.Time, peers map[int]Peer) (input, error) {
+	peer := peers[e.Peer]
+	switch e.Kind {
+	case kindJoined:
+		peer = &deafPeer{}
+		peers[e.Peer] = peer
+		if e.Seat < 0 || e.Seat >= seats {
+			return nil, errBadEntry
+		}
+		return joined{peer, Hello{Seat: e.Seat, Resume: e.Resume, After: e.After}}, nil
+	case kindHeard:
+		return heard{transcript: speech.Transcript{Text: e.Text, Final: e.Final}, ended: e.Ended, err: e.Error.error()}, nil
+	case kindSaid:
+		return e.readSaid(now)
+	case kindTaken:
+		return taken{}, nil
+	case kindTick:
+		return tick{}, nil
+	case kindEnd:
+		return ended{causeOf(e.Why)}, nil
+	}
+	if peer == nil {
+		return nil, errBadEntry
+	}
+	switch e.Kind {
+	case kindLeft:
+		return left{peer}, nil
+	case kindAudio:
+		return fromClient{peer, "", Audio{e.PCM}}, nil
+	case kindMalformed:
+		return malformed{peer, e.Ref, e.Error.error()}, nil
+	case kindClient:
+		m, err := protocol.DecodeEnvelope(e.Client, protocol.Client)
+		return fromClient{peer, m.ID, m.Message}, err
+	}
+	return nil, errBadEntry
+}
+
+func (e inputEntry) readSaid(now time.Time) (input, error) {
+	in := said{ended: e.Ended, err: e.Error.error(), at: now.Add(-time.Duration(e.Behind))}
+	if e.Asks {
+		in.asks = &question{reply: make(chan turn.Answer, 1)}
+	}
+	if e.Type == "" {
+		return in, nil
+	}
+	payload, err := signal.DecodePayload(e.Type, e.Signal)
+	in.payload = payload
+	return in, err
+}
+
+func causeOf(why string) error {
+	if protocol.EndReason(why) == protocol.EndShutdown {
+		return ErrShutdown
+	}
+	return errRecorded
+}
+
+// deafPeer sits where a client sat.
+type deafPeer struct{ _ byte } // not empty: two of them must differ
+
+func (*deafPeer) Send(Event)                       {}
+func (*deafPeer) Resend([]Event)                   {}
+func (*deafPeer) Close(protocol.CloseCode, string) {}
