@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -111,35 +112,61 @@ func isCut(got, whole []string, k int) bool {
 	return n >= k && n < len(whole) && slices.Equal(got[:n], whole[:n]) && got[n] == "idle"
 }
 
-// A cancelled turn's engine and recogniser are told so at once, and the session does not wait for them: the next turn
-// starts while the last one is still on its way out.
+// A cancelled turn's engine is told so at once, and the session does not wait for it: the next turn starts while the
+// last one is still on its way out.
 func TestACancelDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var leaving atomic.Int32
-		stubborn := func(answer engine) engine {
-			return func(ctx context.Context, req turn.Request, yield yieldSignal) {
-				answer(ctx, req, yield)
-				time.Sleep(time.Hour)
-				leaving.Add(1)
-			}
-		}
-		c := connect(t, agentBacked(hears("hello"), stubborn(engines["falls silent"].(engine))))
-		for range 3 {
+		var told, gone atomic.Int32
+		stubborn := engine(func(ctx context.Context, _ turn.Request, yield yieldSignal) {
+			yield(delta("Once upon"), nil)
+			<-ctx.Done()
+			told.Add(1)
+			time.Sleep(time.Hour)
+			gone.Add(1)
+		})
+		c := connect(t, agentBacked(hears("hello"), stubborn))
+		for n := range int32(3) {
 			began := time.Now()
 			c.send(piece, commit)
 			c.expect("listening", ". hello", "thinking", "speaking", "> Once upon")
 			c.send(cancel)
 			c.expect("idle")
-			if passed := time.Since(began); passed > 0 {
-				t.Errorf("the turn and its cancel took %v", passed)
+			if passed := time.Since(began); passed > 0 || told.Load() != n+1 {
+				t.Errorf("the turn and its cancel took %v; %d of %d engines were told", passed, told.Load(), n+1)
 			}
 		}
 		c.session.Leave(c)
 		<-c.ended
-		if n := leaving.Load(); n != 3 {
+		if n := gone.Load(); n != 3 {
 			t.Errorf("Run has returned before %d engines", 3-n)
 		}
 	})
+}
+
+// A recogniser is told at once, too.
+func TestARecogniserIsToldToStop(t *testing.T) {
+	for name, send := range map[string][]protocol.Message{
+		"cancel":            {piece, piece, cancel},
+		"cancel, committed": {piece, commit, cancel},
+		"trigger":           {piece, trigger},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var told atomic.Int32
+				c := connect(t, agentBacked(recogniser(func(ctx context.Context, _ iter.Seq[[]int16], _ yieldTranscript) {
+					<-ctx.Done() // it takes no audio at all
+					told.Add(1)
+				}), says("hi")))
+				for n := range int32(3) {
+					c.send(send...)
+					synctest.Wait()
+					if told.Load() != n+1 {
+						t.Fatalf("%d of %d recognisers were told", told.Load(), n+1)
+					}
+				}
+			})
+		})
+	}
 }
 
 // Cancels by the hundred, between the other events, leave the session as it was.
