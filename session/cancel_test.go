@@ -12,6 +12,7 @@ import (
 
 	"vela/protocol"
 	"vela/session"
+	"vela/session/speech"
 	"vela/turn"
 	"vela/turn/deterministic"
 	"vela/turn/echo"
@@ -162,6 +163,70 @@ func TestARecogniserIsToldToStop(t *testing.T) {
 					synctest.Wait()
 					if told.Load() != n+1 {
 						t.Fatalf("%d of %d recognisers were told", told.Load(), n+1)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Whoever a session lets go of without a cancel is told as well, while the session goes on or before Run returns.
+func TestWhoeverIsLetGoOfIsTold(t *testing.T) {
+	var told atomic.Int32
+	waits := func(ctx context.Context) {
+		<-ctx.Done()
+		told.Add(1)
+	}
+	deaf := recogniser(func(ctx context.Context, _ iter.Seq[[]int16], _ yieldTranscript) { waits(ctx) })
+	for name, c := range map[string]struct {
+		cfg   session.Config
+		send  []protocol.Message
+		after time.Duration
+		over  bool // the session is
+	}{
+		"a recogniser after its final transcript": {
+			agentBacked(recogniser(func(ctx context.Context, audio iter.Seq[[]int16], yield yieldTranscript) {
+				counts(ctx, audio, yield)
+				waits(ctx)
+			}), says("hi")), []protocol.Message{piece, commit}, 0, false},
+		"a recogniser that is done before the commit": {
+			agentBacked(recogniser(func(ctx context.Context, _ iter.Seq[[]int16], yield yieldTranscript) {
+				yield(speech.Transcript{Text: "enough", Final: true}, nil)
+				waits(ctx)
+			}), nil), []protocol.Message{piece}, 0, false},
+		"a recogniser that takes too long": {
+			agentBacked(deaf, nil), []protocol.Message{piece, commit}, 30 * time.Second, false},
+		"an agent that takes too long": {
+			agentBacked(hears("hello"), engine(func(ctx context.Context, _ turn.Request, _ yieldSignal) { waits(ctx) })),
+			[]protocol.Message{piece, commit}, 2 * time.Minute, false},
+		"a recogniser when the session has been idle": {
+			agentBacked(deaf, nil), []protocol.Message{piece}, 10 * time.Minute, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				told.Store(0)
+				one := connect(t, c.cfg)
+				one.send(c.send...)
+				if c.after > 0 {
+					time.Sleep(c.after - 1)
+					synctest.Wait()
+					if told.Load() != 0 {
+						t.Error("told too early")
+					}
+					time.Sleep(1)
+				}
+				synctest.Wait()
+				if told.Load() != 1 {
+					t.Error("not told")
+				}
+				select {
+				case <-one.ended:
+					if !c.over {
+						t.Error("the session is over")
+					}
+				default:
+					if c.over {
+						t.Error("the session is not over")
 					}
 				}
 			})

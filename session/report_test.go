@@ -64,10 +64,13 @@ func TestMetrics(t *testing.T) {
 			c.send(trigger, cancel, cancel) // refused, cancelled, nothing to cancel
 		}
 		c.frame("{")
+		c.send(piece, commit)
 		synctest.Wait()
+		c.session.Leave(c) // in the middle of the third answer
+		<-c.ended
 		want := []string{
 			"vela_errors_total agent_failed 1", "vela_errors_total invalid_json 1", "vela_errors_total turn_in_flight 2",
-			"vela_turns_total cancelled 2", "vela_turns_total completed 1", "vela_turns_total failed 1",
+			"vela_turns_total cancelled 3", "vela_turns_total completed 1", "vela_turns_total failed 1",
 		}
 		families, err := registry.Gather()
 		if err != nil {
