@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"vela/protocol"
 	"vela/session"
+	"vela/session/speech"
 	"vela/turn"
 	"vela/turn/deterministic"
 	"vela/turn/echo"
@@ -111,35 +113,125 @@ func isCut(got, whole []string, k int) bool {
 	return n >= k && n < len(whole) && slices.Equal(got[:n], whole[:n]) && got[n] == "idle"
 }
 
-// A cancelled turn's engine and recogniser are told so at once, and the session does not wait for them: the next turn
-// starts while the last one is still on its way out.
+// A cancelled turn's engine is told so at once, and the session does not wait for it: the next turn starts while the
+// last one is still on its way out.
 func TestACancelDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var leaving atomic.Int32
-		stubborn := func(answer engine) engine {
-			return func(ctx context.Context, req turn.Request, yield yieldSignal) {
-				answer(ctx, req, yield)
-				time.Sleep(time.Hour)
-				leaving.Add(1)
-			}
-		}
-		c := connect(t, agentBacked(hears("hello"), stubborn(engines["falls silent"].(engine))))
-		for range 3 {
+		var told, gone atomic.Int32
+		stubborn := engine(func(ctx context.Context, _ turn.Request, yield yieldSignal) {
+			yield(delta("Once upon"), nil)
+			<-ctx.Done()
+			told.Add(1)
+			time.Sleep(time.Hour)
+			gone.Add(1)
+		})
+		c := connect(t, agentBacked(hears("hello"), stubborn))
+		for n := range int32(3) {
 			began := time.Now()
 			c.send(piece, commit)
 			c.expect("listening", ". hello", "thinking", "speaking", "> Once upon")
 			c.send(cancel)
 			c.expect("idle")
-			if passed := time.Since(began); passed > 0 {
-				t.Errorf("the turn and its cancel took %v", passed)
+			if passed := time.Since(began); passed > 0 || told.Load() != n+1 {
+				t.Errorf("the turn and its cancel took %v; %d of %d engines were told", passed, told.Load(), n+1)
 			}
 		}
 		c.session.Leave(c)
 		<-c.ended
-		if n := leaving.Load(); n != 3 {
+		if n := gone.Load(); n != 3 {
 			t.Errorf("Run has returned before %d engines", 3-n)
 		}
 	})
+}
+
+// A recogniser is told at once, too.
+func TestARecogniserIsToldToStop(t *testing.T) {
+	for name, send := range map[string][]protocol.Message{
+		"cancel":            {piece, piece, cancel},
+		"cancel, committed": {piece, commit, cancel},
+		"trigger":           {piece, trigger},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var told atomic.Int32
+				c := connect(t, agentBacked(recogniser(func(ctx context.Context, _ iter.Seq[[]int16], _ yieldTranscript) {
+					<-ctx.Done() // it takes no audio at all
+					told.Add(1)
+				}), says("hi")))
+				for n := range int32(3) {
+					c.send(send...)
+					synctest.Wait()
+					if told.Load() != n+1 {
+						t.Fatalf("%d of %d recognisers were told", told.Load(), n+1)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Whoever a session lets go of without a cancel is told as well, while the session goes on or before Run returns.
+func TestWhoeverIsLetGoOfIsTold(t *testing.T) {
+	var told atomic.Int32
+	waits := func(ctx context.Context) {
+		<-ctx.Done()
+		told.Add(1)
+	}
+	deaf := recogniser(func(ctx context.Context, _ iter.Seq[[]int16], _ yieldTranscript) { waits(ctx) })
+	for name, c := range map[string]struct {
+		cfg   session.Config
+		send  []protocol.Message
+		after time.Duration
+		over  bool // the session is
+	}{
+		"a recogniser after its final transcript": {
+			agentBacked(recogniser(func(ctx context.Context, audio iter.Seq[[]int16], yield yieldTranscript) {
+				counts(ctx, audio, yield)
+				waits(ctx)
+			}), says("hi")), []protocol.Message{piece, commit}, 0, false},
+		"a recogniser that is done before the commit": {
+			agentBacked(recogniser(func(ctx context.Context, _ iter.Seq[[]int16], yield yieldTranscript) {
+				yield(speech.Transcript{Text: "enough", Final: true}, nil)
+				waits(ctx)
+			}), nil), []protocol.Message{piece}, 0, false},
+		"a recogniser that takes too long": {
+			agentBacked(deaf, nil), []protocol.Message{piece, commit}, 30 * time.Second, false},
+		"an agent that takes too long": {
+			agentBacked(hears("hello"), engine(func(ctx context.Context, _ turn.Request, _ yieldSignal) { waits(ctx) })),
+			[]protocol.Message{piece, commit}, 2 * time.Minute, false},
+		"a recogniser when the session has been idle": {
+			agentBacked(deaf, nil), []protocol.Message{piece}, 10 * time.Minute, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				told.Store(0)
+				one := connect(t, c.cfg)
+				one.send(c.send...)
+				if c.after > 0 {
+					time.Sleep(c.after - 1)
+					synctest.Wait()
+					if told.Load() != 0 {
+						t.Error("told too early")
+					}
+					time.Sleep(1)
+				}
+				synctest.Wait()
+				if told.Load() != 1 {
+					t.Error("not told")
+				}
+				select {
+				case <-one.ended:
+					if !c.over {
+						t.Error("the session is over")
+					}
+				default:
+					if c.over {
+						t.Error("the session is not over")
+					}
+				}
+			})
+		})
+	}
 }
 
 // Cancels by the hundred, between the other events, leave the session as it was.

@@ -335,6 +335,18 @@ func TestAnAgentThatKeepsTalkingIsNotSilent(t *testing.T) {
 	})
 }
 
+// The fixed turn is held to the same limit, although nothing was recognised before it.
+func TestAnEngineThatHangsEndsWithTheTimeOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t, session.Config{Mock: mocked{func(ctx context.Context, _ turn.Request, _ yieldSignal) { <-ctx.Done() }}})
+		c.send(trigger)
+		time.Sleep(2*time.Minute - 1)
+		c.expect("listening", ". question", "thinking")
+		time.Sleep(1)
+		c.expect("! agent_timeout", "idle")
+	})
+}
+
 // The recogniser's half minute begins with the commit, not with the audio.
 func TestTheRecogniserIsGivenTimeAfterTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package pocketsphinx
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"slices"
@@ -23,6 +24,7 @@ type fake struct {
 	quiet   int // samples of silence up to now
 	failsAt int // the call of process that reports an error, counted down
 	starts  int // speakers
+	known   voice
 	begins  int // utterances
 	looks   int
 }
@@ -35,8 +37,9 @@ func (f *fake) use(inside bool) func() {
 	return func() { f.busy.Store(false) }
 }
 
-func (f *fake) start() error {
+func (f *fake) start(v voice) error {
 	f.starts++
+	f.known = v
 	return f.begin()
 }
 
@@ -76,6 +79,12 @@ func (f *fake) end() error {
 	return nil
 }
 
+// voice has heard one frame for every block.
+func (f *fake) voice() voice {
+	defer f.use(false)()
+	return voice{frames: f.known.frames + len(f.heard)/block}
+}
+
 func (f *fake) free() {
 	defer f.use(false)()
 	f.freed = true
@@ -95,6 +104,9 @@ func fakes(t *testing.T, cfg Config) (r *Recognizer, loaded *[]*fake) {
 	}
 	return r, loaded
 }
+
+// transcribe is the method that [Recognizer] and [Speaker] have in common.
+type transcribe = func(context.Context, iter.Seq[[]int16]) iter.Seq2[speech.Transcript, error]
 
 // loud and quiet are sound and silence of a length.
 func loud(d time.Duration) []int16 { return slices.Repeat([]int16{1000}, speech.Count(d, speech.Rate)) }

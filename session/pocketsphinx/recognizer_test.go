@@ -87,6 +87,32 @@ func TestPartialsAreLookedForTenTimesASecond(t *testing.T) {
 	}
 }
 
+func TestLongUtterancesAreCutIntoParts(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		audio []int16
+		parts int
+		words int
+	}{
+		{"at a pause", slices.Concat(loud(25*time.Second), quiet(time.Second), loud(10*time.Second)), 2, 350},
+		{"not at an early pause", slices.Concat(loud(5*time.Second), quiet(time.Second), loud(10*time.Second)), 1, 150},
+		{"somewhere", loud(90 * time.Second), 3, 900},
+		{"silence", quiet(50 * time.Second), 3, 0},
+	} {
+		r, loaded := fakes(t, Config{})
+		partials, final, err := read(t, r.Transcribe(t.Context(), frames(c.audio)))
+		if final != words(c.words) || err != nil {
+			t.Errorf("%s: %d words, %v", c.name, len(strings.Fields(final)), err)
+		}
+		if !slices.IsSortedFunc(partials, func(a, b string) int { return len(a) - len(b) }) {
+			t.Errorf("%s: a partial transcript forgot the parts before", c.name)
+		}
+		if f := (*loaded)[0]; f.begins != c.parts || f.starts != 1 {
+			t.Errorf("%s: %d parts of %d speakers, want %d of one", c.name, f.begins, f.starts, c.parts)
+		}
+	}
+}
+
 func TestDecodersAreLoadedWhenNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, loaded := fakes(t, Config{Decoders: 3})
