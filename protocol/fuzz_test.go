@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"testing"
 	"unicode/utf8"
 )
@@ -40,6 +42,134 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// FuzzDecodeEnvelope is the same for version 2: its payloads hold what encoding/json finds in them, and what was read
+// can be written and read again.
+func FuzzDecodeEnvelope(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "messages", "v2", "*.json"))
+	if err != nil || len(files) == 0 {
+		f.Fatal("no golden messages: ", err)
+	}
+	for _, file := range files {
+		frame, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(frame)
+	}
+	for _, frame := range []string{
+		`{"type":"session.start","payload":{"audio":{"Input":1,"input":{"encoding":"\u0070","rate":0,"framing":"","rate":3}},"metadata":{"a":"b","a":"\ud800"}},"id":"\u0000"}`,
+		`{"type":"session.resume","payload":{"token":"","after":00},"id":1}`,
+		`{"type":"signal.subscribe","payload":{"types":[ "a" ,"b"] ,"sources":[null]}}`,
+		`{"type":"signal.emit","payload":{"type":"","payload":{"a":[{}]}}}`,
+		`{"type":"history","payload":{"items":[{"at":1,"Role":2,"role":"user"},{}]},"seq":1,"ts":-1}`,
+		`{"type":"session.ready","payload":{"protocol":null,"features":[]},"seq":null}`,
+		`{"type":"turn.metrics","payload":{"sttMs":-0,"usage":{}}}`,
+	} {
+		f.Add([]byte(frame))
+	}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		for _, side := range []Side{Client, Server} {
+			envelopeAnything(t, frame, side)
+		}
+		sameAsJSON(t, frame)
+	})
+}
+
+func envelopeAnything(t *testing.T, frame []byte, from Side) {
+	e, err := DecodeEnvelope(frame, from)
+	if len(e.ID) > maxID || from == Server && e.ID != "" || from == Client && (e.Seq != 0 || e.TS != 0) {
+		t.Errorf("%+v", e)
+	}
+	if err != nil {
+		if e.Message != nil {
+			t.Errorf("%#v and the error %v", e.Message, err)
+		}
+		checkError(t, err)
+		return
+	}
+	row := byType[e.Message.Type()]
+	if row == nil || row.From != from {
+		t.Fatalf("%T is not sent by the %s", e.Message, from)
+	}
+	if _, err := Decode(frame, from); row.Since == 2 && err == nil {
+		t.Errorf("%s in version 1: %v", row.Type, err)
+	}
+	if !utf8.Valid(frame) {
+		return // left to the WebSocket, which lets no such message through
+	}
+	payload := membersOf(frame)["payload"]
+	want := reflect.New(reflect.TypeOf(e.Message))
+	if err := json.Unmarshal(exactly(t, row.shape, payload), want.Interface()); err != nil {
+		t.Fatalf("encoding/json says %v: %q", err, frame)
+	}
+	if !reflect.DeepEqual(e.Message, want.Elem().Interface()) {
+		t.Errorf("got %#v, want %#v: %q", e.Message, want.Elem(), frame)
+	}
+	wire := AppendEnvelope(nil, e)
+	again, err := DecodeEnvelope(wire, from)
+	if err != nil || !bytes.Equal(AppendEnvelope(nil, again), wire) {
+		t.Errorf("written %q, then read with the error %v: %q", wire, err, frame)
+	}
+}
+
+// exactly drops what encoding/json would take for a field though its name is in other letters, and every null.
+func exactly(t *testing.T, s shape, object json.RawMessage) json.RawMessage {
+	all, kept := membersOf(object), map[string]json.RawMessage{}
+	for _, p := range s {
+		if p.name == "" {
+			for name, raw := range membersOf(exactly(t, p.inner, object)) {
+				kept[name] = raw
+			}
+			continue
+		}
+		raw := all[p.name]
+		if raw == nil {
+			continue
+		}
+		if p.inner != nil && raw[0] == '{' {
+			raw = exactly(t, p.inner, raw)
+		}
+		if p.inner != nil && raw[0] == '[' {
+			var items []json.RawMessage
+			if err := json.Unmarshal(raw, &items); err != nil {
+				t.Fatal(err)
+			}
+			for i := range items {
+				items[i] = exactly(t, p.inner, items[i])
+			}
+			raw, _ = json.Marshal(items)
+		}
+		if string(raw) != "null" || slices.ContainsFunc(s, func(p part) bool { return p.name == "protocol" }) {
+			kept[p.name] = raw
+		}
+	}
+	out, err := marshal(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// marshal leaves raw JSON as it is, which json.Marshal would compact.
+func marshal(members map[string]json.RawMessage) (json.RawMessage, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for name, raw := range members {
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(raw)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
 func decodeAnything(t *testing.T, frame []byte, from Side) {
 	m, err := Decode(frame, from)
 	if err == nil {
@@ -51,6 +181,11 @@ func decodeAnything(t *testing.T, frame []byte, from Side) {
 	if m != nil {
 		t.Errorf("%#v and the error %v", m, err)
 	}
+	checkError(t, err)
+}
+
+func checkError(t *testing.T, err error) {
+	t.Helper()
 	var e *DecodeError
 	if !errors.As(err, &e) || e.Code() != CodeInvalidJSON && e.Code() != CodeInvalidMessage {
 		t.Fatalf("%T %v", err, err)
@@ -76,6 +211,9 @@ func sameAsJSON(t *testing.T, frame []byte) {
 	}
 	var typ string
 	want := membersOf(frame)
+	if !bytes.Equal(env.id, want["id"]) || !bytes.Equal(env.seq, want["seq"]) || !bytes.Equal(env.ts, want["ts"]) {
+		t.Errorf("id %q seq %q ts %q: %q", env.id, env.seq, env.ts, frame)
+	}
 	isString, isObject := json.Unmarshal(want["type"], &typ) == nil && want["type"][0] == '"', membersOf(want["payload"]) != nil
 	if (isString && isObject) != (err == nil) {
 		t.Fatalf("the scanner says %v: %q", err, frame)
