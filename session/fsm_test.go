@@ -24,6 +24,8 @@ func TestTheTable(t *testing.T) {
 		"say":     {"", "", "speaking", ""},
 		"finish":  {"", "", "idle", "idle"},
 		"cancel":  {"", "idle", "idle", "idle"},
+
+		"barge_in": {"", "", "listening", "listening"},
 	}
 	for event, leads := range table {
 		for i, want := range leads {
@@ -97,8 +99,10 @@ const diagram = `stateDiagram-v2
     listening --> idle: nothing
     listening --> thinking: think
     listening --> listening: trigger
+    speaking --> listening: barge_in
     speaking --> idle: cancel
     speaking --> idle: finish
+    thinking --> listening: barge_in
     thinking --> idle: cancel
     thinking --> idle: finish
     thinking --> speaking: say

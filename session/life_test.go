@@ -241,7 +241,9 @@ func TestTwoPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := connect(t, session.Config{})
 		b := &client{t: t, session: a.session, ended: a.ended}
-		b.join()
+		if err := b.session.Join(t.Context(), b, session.Hello{Seat: session.Room}); err != nil {
+			t.Fatal(err)
+		}
 		b.expect("ready", "idle")
 		a.expect()
 
