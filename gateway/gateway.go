@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -38,6 +39,7 @@ type Config struct {
 	MaxSessions int           // default 1,000
 	Idle        time.Duration // after which a session without a word ends; default 10 minutes
 	Resume      time.Duration // how long a session of version 2 outlives its connection; default 2 minutes
+	Journal     string        // folder where every session writes what its mailbox took; empty: none does
 	Speech      Speech
 	Log         *slog.Logger // nil discards
 }
@@ -49,6 +51,7 @@ type Gateway struct {
 	server   *server.Server
 	engines  *engines
 	sessions *session.Metrics
+	journals *journals
 }
 
 // New checks the configuration and puts a gateway together. Nothing runs and nothing listens before [Gateway.Run].
@@ -74,6 +77,9 @@ func New(cfg Config) (*Gateway, error) {
 		sessions: session.NewMetrics(registry),
 	}
 	var err error
+	if g.journals, err = openJournals(cfg.Journal, g.log); err != nil {
+		return nil, err
+	}
 	g.server, err = server.New(server.Config{
 		NewSession:  g.newSession,
 		Page:        page(),
@@ -134,8 +140,9 @@ func (g *Gateway) newSession(n server.NewSession) *session.Session {
 	if turns == "" {
 		turns = g.cfg.Turns
 	}
+	id := uuid.NewString()
 	return session.New(session.Config{
-		ID:          uuid.NewString(),
+		ID:          id,
 		Version:     n.Version,
 		Token:       n.Token,
 		Window:      g.cfg.Resume,
@@ -145,6 +152,7 @@ func (g *Gateway) newSession(n server.NewSession) *session.Session {
 		AgentName:   echo.AgentID,
 		Transcriber: g.engines.transcriber(),
 		Idle:        g.cfg.Idle,
+		Journal:     func() io.WriteCloser { return g.journals.of(id) },
 		Log:         g.cfg.Log.With("component", "session"),
 		Metrics:     g.sessions,
 	})

@@ -83,7 +83,7 @@ const (
 // journal writes one. A nil one writes nothing. When writing fails the journal ends and the session goes on; the error
 // is told once.
 type journal struct {
-	w      io.Writer
+	w      io.WriteCloser
 	began  time.Time
 	peers  map[Peer]int
 	buf    []byte
@@ -94,7 +94,11 @@ func (s *Session) startJournal() {
 	if s.cfg.Journal == nil {
 		return
 	}
-	s.journal = &journal{w: s.cfg.Journal, began: s.now, peers: map[Peer]int{}, failed: func(err error) {
+	w := s.cfg.Journal()
+	if w == nil {
+		return
+	}
+	s.journal = &journal{w: w, began: s.now, peers: map[Peer]int{}, failed: func(err error) {
 		s.log.Error("the journal of this session ends here", "error", err)
 	}}
 	c := s.cfg
@@ -116,8 +120,15 @@ func (j *journal) write(line any) {
 		_, err = j.w.Write(append(b, '\n'))
 	}
 	if err != nil {
-		j.w = nil
+		j.close()
 		j.failed(err)
+	}
+}
+
+func (j *journal) close() {
+	if j != nil && j.w != nil {
+		_ = j.w.Close() // every line was written when it came: there is nothing to flush
+		j.w = nil
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -18,12 +19,20 @@ import (
 	"vela/turn/echo"
 )
 
+// file is where a journal goes.
+type file struct {
+	bytes.Buffer
+	closed bool
+}
+
+func (f *file) Close() error { f.closed = true; return nil }
+
 // record runs a session of version 2 with a journal, in a bubble, and returns what was written.
 func record(t *testing.T, cfg session.Config, play func(*client)) []byte {
 	t.Helper()
-	var journal bytes.Buffer
+	var journal file
 	synctest.Test(t, func(t *testing.T) {
-		cfg.Version, cfg.Token, cfg.Journal = 2, "do-not-write-me-down", &journal
+		cfg.Version, cfg.Token, cfg.Journal = 2, "do-not-write-me-down", func() io.WriteCloser { return &journal }
 		c := start(t, cfg)
 		c.join()
 		play(c)
@@ -31,6 +40,9 @@ func record(t *testing.T, cfg session.Config, play func(*client)) []byte {
 		c.cancel(session.ErrShutdown)
 		<-c.ended
 	})
+	if !journal.closed {
+		t.Error("the journal was not closed")
+	}
 	return journal.Bytes()
 }
 
@@ -160,7 +172,7 @@ func TestWhatIsNoJournal(t *testing.T) {
 // TestAFullDiskEndsTheJournalOnly: the session goes on, and the log says it once.
 func TestAFullDiskEndsTheJournalOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := start(t, session.Config{Version: 2, Journal: fullDisk{}})
+		c := start(t, session.Config{Version: 2, Journal: func() io.WriteCloser { return fullDisk{} }})
 		c.join()
 		c.send(protocol.MockedTurnTrigger{})
 		synctest.Wait()
@@ -171,6 +183,8 @@ func TestAFullDiskEndsTheJournalOnly(t *testing.T) {
 }
 
 type fullDisk struct{}
+
+func (fullDisk) Close() error { return nil }
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 

@@ -59,7 +59,9 @@ type Config struct {
 	AgentSilent time.Duration // how long an agent may say nothing before its turn ends; default 2 minutes
 	Idle        time.Duration // without anything from a client; default 10 minutes
 
-	Journal io.Writer // takes what the mailbox took, a line at a time; nil: nobody does
+	// Journal opens what takes the session's journal, a line at a time; it is closed when Run ends. Nil, or one that
+	// returns nil, writes none.
+	Journal func() io.WriteCloser
 
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts nothing
@@ -154,6 +156,7 @@ func (s *Session) Run(ctx context.Context) {
 	s.now = time.Now()
 	s.lastSeen = s.now
 	s.startJournal()
+	defer s.journal.close()
 	s.timer = time.NewTimer(s.cfg.Idle)
 	defer s.timer.Stop()
 	for {

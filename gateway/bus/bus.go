@@ -67,6 +67,9 @@ type Bus struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream
 	answers  answers
+
+	closing  sync.Once
+	closeErr error
 }
 
 // Open starts the embedded server, or connects to the one at the address, and makes sure that the streams are there.
@@ -98,16 +101,19 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	return b, nil
 }
 
-// Close ends the connection and the embedded server. What was on its way fails with [ErrClosed].
+// Close ends the connection and the embedded server. What was on its way fails with [ErrClosed]. Only the first call
+// does anything.
 func (b *Bus) Close() error {
-	b.answers.close()
-	if b.nc != nil {
-		b.nc.Close()
-	}
-	if b.embedded != nil {
-		return b.embedded.close()
-	}
-	return nil
+	b.closing.Do(func() {
+		b.answers.close()
+		if b.nc != nil {
+			b.nc.Close()
+		}
+		if b.embedded != nil {
+			b.closeErr = b.embedded.close()
+		}
+	})
+	return b.closeErr
 }
 
 func (b *Bus) connect(ctx context.Context, url string) error {

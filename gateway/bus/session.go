@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,7 +39,9 @@ type Session struct {
 
 	mu     sync.Mutex
 	gone   bool
+	lost   error  // why nothing can be appended any more: somebody else has
 	known  bool   // whether last and place are what the store has
+	doubt  bool   // the store refused the first of the queue, as something else was there; found says whether it is ours
 	last   uint64 // the last event that is stored for all we know; 0 for none
 	place  uint64 // where the stream has the message with it
 	next   uint64 // the event that has to come next; 0 for any
@@ -111,6 +115,8 @@ func (s *Session) AppendAsync(seq uint64, event []byte, done func(error)) error 
 	switch {
 	case s.gone:
 		return ErrClosed
+	case s.lost != nil:
+		return s.lost
 	case seq == 0 || s.next != 0 && seq != s.next:
 		return fmt.Errorf("%w: %d, and %d has to come", ErrOrder, seq, max(s.next, 1))
 	case len(s.queue) >= maxEvents || s.queued+len(event) > maxEventBytes && len(s.queue) > 0:
@@ -239,8 +245,8 @@ func (s *Session) send() error {
 	f := &flight{}
 	m := &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + eventStream, Data: []byte(`{"last_by_subj":"` + eventSubject(s.id) + `"}`)}
 	if s.known {
-		n := 0
-		for n < len(s.queue) && (n == 0 || f.bytes+len(s.queue[n].event)+batchOverhead <= maxBatch) {
+		n, limit := 0, min(maxBatch, int(s.bus.nc.MaxPayload())-headerRoom)
+		for n < len(s.queue) && (n == 0 || f.bytes+len(s.queue[n].event)+batchOverhead <= limit) {
 			f.bytes += len(s.queue[n].event) + batchOverhead
 			n++
 		}
@@ -316,6 +322,9 @@ func (s *Session) decide(f *flight, m *nats.Msg, err error) (good, bad []pending
 	if err == nil {
 		return good, nil, nil
 	}
+	if errors.Is(err, ErrConflict) {
+		s.lost = err
+	}
 	if len(good) == 0 {
 		bad = f.events
 	}
@@ -325,6 +334,16 @@ func (s *Session) decide(f *flight, m *nats.Msg, err error) (good, bad []pending
 // landed takes the answer to events. mu is held.
 func (s *Session) landed(f *flight, m *nats.Msg) ([]pending, error) {
 	place, err := stored(m)
+	if errors.Is(err, ErrConflict) {
+		// Something else is there. It may be these very events, sent before a connection broke and stored since.
+		s.queue = append(slices.Clone(f.events), s.queue...)
+		for _, e := range f.events {
+			s.queued += len(e.event)
+		}
+		f.events = nil
+		s.known, s.doubt = false, true
+		return nil, nil
+	}
 	if err != nil {
 		s.known = false
 		return nil, err
@@ -346,6 +365,8 @@ func (s *Session) found(m *nats.Msg) (good []pending, err error) {
 		} `json:"message"`
 		Error *apiError `json:"error"`
 	}
+	doubt := s.doubt
+	s.doubt = false
 	if err := answered(m); err != nil {
 		return nil, err
 	}
@@ -355,6 +376,9 @@ func (s *Session) found(m *nats.Msg) (good []pending, err error) {
 	if answer.Error != nil {
 		if answer.Error.Code != codeNoMessage {
 			return nil, answer.Error.err()
+		}
+		if doubt {
+			return nil, fmt.Errorf("%w: it has been deleted", ErrConflict)
 		}
 		s.known, s.place, s.last = true, 0, 0
 		return nil, nil
@@ -371,6 +395,9 @@ func (s *Session) found(m *nats.Msg) (good []pending, err error) {
 			return nil, fmt.Errorf("%w: event %d is there already, with other words", ErrConflict, e.seq)
 		}
 		s.queued -= len(e.event)
+	}
+	if doubt && n == 0 {
+		return nil, ErrConflict
 	}
 	good, s.queue = s.queue[:n:n], s.queue[n:]
 	if len(s.queue) > 0 && s.queue[0].seq != s.last+1 {

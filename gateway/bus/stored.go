@@ -124,7 +124,7 @@ func (b *Bus) each(ctx context.Context, stream string, do func(m jetstream.Msg, 
 	if err != nil {
 		return err
 	}
-	messages, err := c.Messages(jetstream.PullMaxMessages(readAhead))
+	messages, err := c.Messages(jetstream.PullMaxMessages(5000))
 	if err != nil {
 		return err
 	}
@@ -149,8 +149,8 @@ func (b *Bus) each(ctx context.Context, stream string, do func(m jetstream.Msg, 
 	}
 }
 
-// readAhead is how many messages the server sends before it is asked for more.
-const readAhead = 1000
+// readAhead is how much the server sends before it is asked for more, in bytes.
+const readAhead = 4 << 20
 
 // cmpErr prefers the reason of the context to what the client makes of it.
 func cmpErr(ctx context.Context, err error) error {

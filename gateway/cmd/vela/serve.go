@@ -19,6 +19,8 @@ type serveCmd struct {
 	Origin         []string      `help:"Origin of another page that may connect, such as https://example.org. May be repeated." placeholder:"ORIGIN" env:"VELA_ORIGIN"`
 	MaxSessions    int           `help:"How many sessions may run at once." default:"1000" env:"VELA_MAX_SESSIONS"`
 	Idle           time.Duration `help:"How long a session may last without a word." default:"10m" env:"VELA_IDLE"`
+	Resume         time.Duration `help:"How long a session of version 2 is kept after its connection is lost." default:"2m" env:"VELA_RESUME"`
+	Journal        string        `help:"Folder where every session writes what reached it, for vela replay. What was said stands in it." placeholder:"DIR" env:"VELA_JOURNAL"`
 	SpeechModel    string        `help:"Folder of PocketSphinx's model; where the system keeps it, unless given." placeholder:"DIR" env:"VELA_SPEECH_MODEL"`
 	SpeechDecoders int           `help:"How many may speak at once, at about 100 MB each; 0 is one a CPU, at least 2." default:"0" env:"VELA_SPEECH_DECODERS"`
 	LogLevel       string        `help:"How much to log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" env:"VELA_LOG_LEVEL"`
@@ -34,6 +36,8 @@ func (c *serveCmd) Validate() error {
 		return fmt.Errorf("--max-sessions must be at least 1")
 	case c.Idle < time.Second:
 		return fmt.Errorf("--idle must be at least 1s")
+	case c.Resume < time.Second:
+		return fmt.Errorf("--resume must be at least 1s")
 	case c.SpeechDecoders < 0:
 		return fmt.Errorf("--speech-decoders must not be negative")
 	}
@@ -66,6 +70,8 @@ func (c *serveCmd) config(io streams) gateway.Config {
 		Origins:     c.Origin,
 		MaxSessions: c.MaxSessions,
 		Idle:        c.Idle,
+		Resume:      c.Resume,
+		Journal:     c.Journal,
 		Speech:      gateway.Speech{Model: c.SpeechModel, Decoders: c.SpeechDecoders},
 		Log:         c.logger(io),
 	}

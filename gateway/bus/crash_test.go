@@ -1,0 +1,5 @@
+package bus
+
+const helperVar = "VELA_BUS_TEST_HELPER"
+
+var helpers = map[string]func() error{}

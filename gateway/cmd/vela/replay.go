@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"vela/session"
+	"vela/turn/deterministic"
+)
+
+type replayCmd struct {
+	Files []string `arg:"" help:"Journals, as vela serve --journal DIR writes them."`
+}
+
+// Run replays each journal and ends with 1 when one came out differently.
+func (c *replayCmd) Run(io streams) error {
+	different := 0
+	for _, name := range c.Files {
+		r, err := replayFile(name)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", name, err)
+		case r.Different != nil:
+			different++
+			d := r.Different
+			fmt.Fprintf(io.out, "DIFFERENT %s: line %d\n  input    %s\n  recorded %s\n  now      %s\n",
+				name, d.Line, shorten(d.Input), orNothing(d.Want), orNothing(d.Got))
+		default:
+			fmt.Fprintf(io.out, "SAME %s (%d inputs, %d events)\n", name, r.Inputs, r.Events)
+		}
+	}
+	if different > 0 {
+		return exit(1)
+	}
+	return nil
+}
+
+func replayFile(name string) (session.Replayed, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return session.Replayed{}, err
+	}
+	defer f.Close()
+	return session.Replay(f, deterministic.Engine{})
+}
+
+// shorten keeps a line of audio from filling the screen.
+func shorten(line string) string {
+	const most = 300
+	if len(line) > most {
+		return line[:most] + "…"
+	}
+	return line
+}
+
+func orNothing(event string) string {
+	if event == "" {
+		return "(no event)"
+	}
+	return event
+}
