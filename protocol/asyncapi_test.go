@@ -2,11 +2,13 @@ package protocol_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -52,9 +54,9 @@ func asyncAPI() object {
 		{"asyncapi", "3.0.0"},
 		{"info", object{
 			{"title", "Vela"},
-			{"version", "1.0.0"},
-			{"description", "The events of a voice session between a client and the Vela gateway, version 1. protocol/README.md says " +
-				"in words what happens when. Fields and query parameters that are not named here are ignored."},
+			{"version", "2.0.0"},
+			{"description", "The events of a voice session between a client and the Vela gateway, versions 1 and 2. protocol/README.md " +
+				"says in words what happens when. Fields and query parameters that are not named here are ignored."},
 		}},
 		{"defaultContentType", "application/json"},
 		{"servers", object{{"loopback", object{
@@ -62,10 +64,12 @@ func asyncAPI() object {
 			{"protocol", "ws"},
 			{"description", "A gateway on this machine, at its default address."},
 		}}}},
-		{"channels", object{{"session", sessionChannel()}}},
+		{"channels", object{{"session", sessionChannel(1)}, {"sessionV2", sessionChannel(2)}}},
 		{"operations", object{
-			{"receiveClientEvent", operation("receive", "What a client may send.", eventsFrom(protocol.Client, 1))},
-			{"sendServerEvent", operation("send", "What the gateway sends.", eventsFrom(protocol.Server, 1))},
+			{"receiveClientEvent", operation("receive", "What a client may send in version 1.", protocol.Client, 1)},
+			{"sendServerEvent", operation("send", "What the gateway sends in version 1.", protocol.Server, 1)},
+			{"receiveClientEventV2", operation("receive", "What a client may send in version 2.", protocol.Client, 2)},
+			{"sendServerEventV2", operation("send", "What the gateway sends in version 2.", protocol.Server, 2)},
 		}},
 		{"components", object{
 			{"messages", componentMessages()},
@@ -76,10 +80,71 @@ func asyncAPI() object {
 
 func ref(path string) object { return object{{"$ref", "#/" + path}} }
 
-func sessionChannel() object {
+// binaryMessages are those of version 2 that are no JSON, by who sends them.
+var binaryMessages = map[protocol.Side]object{
+	protocol.Client: {
+		{"name", "audio.in"},
+		{"title", "Audio from the client"},
+		{"summary", "Adds captured audio to the user's turn, where session.start has agreed on binary framing: one binary message."},
+		{"description", "PCM16 little-endian, mono, at the rate agreed, without a header: an even number of bytes from 2 to 65536."},
+		{"contentType", "application/octet-stream"},
+		{"payload", object{{"type", "string"}, {"format", "binary"}, {"minLength", 2}, {"maxLength", 65536}}},
+	},
+	protocol.Server: {
+		{"name", "audio.out"},
+		{"title", "Audio from the gateway"},
+		{"summary", "The next piece of the answer's sound, where session.start has agreed on binary framing. Not sent yet."},
+		{"description", "A header of 16 bytes (the response's number, the start in ms, the low bits of seq), then the audio."},
+		{"contentType", "application/octet-stream"},
+		{"payload", object{{"type", "string"}, {"format", "binary"}, {"minLength", 16}}},
+	},
+}
+
+// binaryName is what a side's binary message is called in the document.
+func binaryName(from protocol.Side) string { return binaryMessages[from][0].value.(string) }
+
+// messageName is what an event's message is called in the document.
+func messageName(typ string, version int) string {
+	if version == 2 {
+		return "v2." + typ
+	}
+	return typ
+}
+
+var channels = map[int]struct{ name, title, description string }{
+	1: {"session", "One session, version 1", "A WebSocket connection is one session. The gateway speaks first: session.ready and session.state. " +
+		"Every text message is one event in its envelope, at most 1 MiB; there are no binary messages. " +
+		"A client that names no subprotocol, or only vela.v1 of those that the gateway knows, is here."},
+	2: {"sessionV2", "One connection of a session, version 2", "Where a client goes that names the subprotocol vela.v2. It speaks first, session.start or " +
+		"session.resume, within 10 s. A session outlives its connection and can be resumed. Every text message is one event in its envelope, at most 1 MiB; " +
+		"binary messages are audio, where session.start has agreed on it. " +
+		"Events of the session carry seq and ts; session.ready, an error in answer to a client's event, and what else concerns only one connection carry neither."},
+}
+
+func sessionChannel(version int) object {
 	var list object
-	for _, e := range upTo(1) {
-		list = append(list, member{e.Type, ref("components/messages/" + e.Type)})
+	for _, e := range upTo(version) {
+		list = append(list, member{e.Type, ref("components/messages/" + messageName(e.Type, version))})
+	}
+	query := []member{{"query", object{
+		{"type", "object"},
+		{"properties", object{{"turns", object{
+			{"type", "string"},
+			{"enum", []string{"deterministic", "agent"}},
+			{"description", "What answers what the user says; without it, what the gateway is set to."},
+		}}}},
+	}}}
+	if version == 2 {
+		for _, from := range []protocol.Side{protocol.Client, protocol.Server} {
+			list = append(list, member{binaryName(from), ref("components/messages/" + binaryName(from))})
+		}
+		query = []member{{"headers", object{
+			{"type", "object"},
+			{"properties", object{{"Sec-WebSocket-Protocol", object{
+				{"type", "string"},
+				{"description", "What the client offers; vela.v2 is among it, and is what the gateway selects."},
+			}}}},
+		}}}
 	}
 	var closes []object
 	var lines strings.Builder
@@ -89,61 +154,78 @@ func sessionChannel() object {
 		})
 		fmt.Fprintf(&lines, "\n- %d `%s`: %s", c.Code, c.Name, c.Meaning)
 	}
+	binding := append(object{{"method", "GET"}}, query...)
 	return object{
 		{"address", "/ws"},
-		{"title", "One session"},
-		{"description", "A WebSocket connection is one session. The gateway speaks first: session.ready and session.state. " +
-			"Every text message is one event in its envelope, at most 1 MiB; there are no binary messages. " +
-			"A client that names subprotocols must name vela.v1 among them.\n\nClose codes:\n" + lines.String() + "\n"},
+		{"title", channels[version].title},
+		{"description", channels[version].description + "\n\nClose codes:\n" + lines.String() + "\n"},
 		{"servers", []object{ref("servers/loopback")}},
 		{"messages", list},
-		{"bindings", object{{"ws", object{
-			{"method", "GET"},
-			{"query", object{
-				{"type", "object"},
-				{"properties", object{{"turns", object{
-					{"type", "string"},
-					{"enum", []string{"deterministic", "agent"}},
-					{"description", "What answers what the user says; without it, what the gateway is set to."},
-				}}}},
-			}},
-			{"bindingVersion", "0.1.0"},
-		}}}},
+		{"bindings", object{{"ws", append(binding, member{"bindingVersion", "0.1.0"})}}},
 		{"x-close-codes", closes},
 	}
 }
 
-func operation(action, summary string, events []protocol.Event) object {
+func operation(action, summary string, from protocol.Side, version int) object {
+	channel := "channels/" + channels[version].name
 	var list []object
-	for _, e := range events {
-		list = append(list, ref("channels/session/messages/"+e.Type))
+	for _, e := range eventsFrom(from, version) {
+		list = append(list, ref(channel+"/messages/"+e.Type))
 	}
-	return object{{"action", action}, {"channel", ref("channels/session")}, {"summary", summary}, {"messages", list}}
+	if version == 2 {
+		list = append(list, ref(channel+"/messages/"+binaryName(from)))
+	}
+	return object{{"action", action}, {"channel", ref(channel)}, {"summary", summary}, {"messages", list}}
 }
 
 func componentMessages() object {
 	var list object
 	for i, e := range upTo(1) {
-		var example any
-		if err := yaml.UnmarshalWithOptions(protocol.Encode(messages[i]), &example, yaml.UseOrderedMap()); err != nil {
-			panic(err)
-		}
-		list = append(list, member{e.Type, object{
-			{"name", e.Type},
-			{"title", structName(e)},
-			{"summary", e.Doc},
-			{"payload", object{
-				{"type", "object"},
-				{"required", []string{"type", "payload"}},
-				{"properties", object{
-					{"type", object{{"type", "string"}, {"const", e.Type}}},
-					{"payload", ref("components/schemas/" + structName(e) + "Payload")},
-				}},
-			}},
-			{"examples", []object{{{"payload", example}}}},
-		}})
+		list = append(list, componentMessage(e, 1, protocol.Encode(messages[i])))
+	}
+	for i, e := range upTo(2) {
+		list = append(list, componentMessage(e, 2, protocol.AppendEnvelope(nil, messages2[i])))
+	}
+	for _, from := range []protocol.Side{protocol.Client, protocol.Server} {
+		list = append(list, member{binaryName(from), binaryMessages[from]})
 	}
 	return list
+}
+
+func componentMessage(e protocol.Event, version int, frame []byte) member {
+	var example any
+	if err := yaml.UnmarshalWithOptions(frame, &example, yaml.UseOrderedMap()); err != nil {
+		panic(err)
+	}
+	properties := object{
+		{"type", object{{"type", "string"}, {"const", e.Type}}},
+		{"payload", ref("components/schemas/" + payloadName(e, version))},
+	}
+	if version == 2 {
+		properties = append(properties, besideInVersion2[e.From]...)
+	}
+	return member{messageName(e.Type, version), object{
+		{"name", e.Type},
+		{"title", structName(e)},
+		{"summary", docOf(e, version)},
+		{"payload", object{
+			{"type", "object"},
+			{"required", []string{"type", "payload"}},
+			{"properties", properties},
+		}},
+		{"examples", []object{{{"payload", example}}}},
+	}}
+}
+
+// besideInVersion2 is what may stand beside type and payload.
+var besideInVersion2 = map[protocol.Side]object{
+	protocol.Client: {
+		{"id", object{{"type", "string"}, {"maxLength", 128}, {"description", "The error that this message causes names it in ref."}}},
+	},
+	protocol.Server: {
+		{"seq", object{{"type", "integer"}, {"minimum", 1}, {"description", "Of an event of the session: from 1, without gaps."}}},
+		{"ts", object{{"type", "integer"}, {"description", "Beside seq: when it happened, in Unix ms."}}},
+	},
 }
 
 func componentSchemas() object {
@@ -157,28 +239,39 @@ func componentSchemas() object {
 		codes.WriteString(": " + c.Meaning)
 	}
 	list := object{
-		{"State", object{
-			{"type", "string"},
-			{"description", "The coarse phase of a session."},
-			{"enum", protocol.States()},
-		}},
-		{"ErrorCode", object{
-			{"type", "string"},
-			{"description", codes.String() + "\n"},
-			{"enum", errorCodes()},
-		}},
+		{"State", enum("The coarse phase of a session.", protocol.States())},
+		{"ErrorCode", enum(codes.String()+"\n", errorCodes())},
+		{"CancelReason", enum("Why an answer ended before its end.", protocol.CancelReasons())},
+		{"EndReason", enum("Why a session is over.", protocol.EndReasons())},
+	}
+	for _, t := range nestedStructs() {
+		if t.Name() != "Terms" { // its fields stand among those of session.ready
+			list = append(list, member{t.Name(), objectSchema(typeDocs[t.Name()], structFields(t))})
+		}
 	}
 	for _, e := range upTo(1) {
-		list = append(list, member{structName(e) + "Payload", payloadSchema(e)})
+		list = append(list, member{payloadName(e, 1), objectSchema("", fields(e, 1))})
+	}
+	for _, e := range upTo(2) {
+		if e.Since == 2 || grew(e) {
+			list = append(list, member{payloadName(e, 2), objectSchema("", flat(fields(e, 2)))})
+		}
 	}
 	return list
 }
 
-func payloadSchema(e protocol.Event) object {
+func enum[S ~string](doc string, words []S) object {
+	return object{{"type", "string"}, {"description", doc}, {"enum", words}}
+}
+
+func objectSchema(doc string, list []field) object {
 	schema := object{{"type", "object"}}
+	if doc != "" {
+		schema = append(schema, member{"description", doc})
+	}
 	var required []string
 	var properties object
-	for _, f := range fields(e, 1) {
+	for _, f := range list {
 		if !f.optional {
 			required = append(required, f.name)
 		}
@@ -194,18 +287,9 @@ func payloadSchema(e protocol.Event) object {
 }
 
 func fieldSchema(f field) object {
-	var schema object
-	switch f.typ {
-	case reflect.TypeFor[protocol.State]():
-		return ref("components/schemas/State")
-	case reflect.TypeFor[protocol.Code]():
-		return ref("components/schemas/ErrorCode")
-	case reflect.TypeFor[string]():
-		schema = object{{"type", "string"}}
-	case reflect.TypeFor[bool]():
-		schema = object{{"type", "boolean"}}
-	default:
-		panic("protocol: no schema for " + f.typ.String())
+	schema := typeSchema(f.typ)
+	if schema[0].name == "$ref" {
+		return schema // nothing may stand beside it
 	}
 	if f.name == "sessionId" {
 		schema = append(schema, member{"format", "uuid"})
@@ -216,28 +300,60 @@ func fieldSchema(f field) object {
 	return schema
 }
 
-// schemaOf compiles the schema of an event's whole message out of the document.
-func schemaOf(t *testing.T, typ string) *jsonschema.Schema {
-	t.Helper()
-	source, err := os.ReadFile("asyncapi.yaml") // what is embedded is older, in a run that rewrites it
+func typeSchema(t reflect.Type) object {
+	switch t {
+	case reflect.TypeFor[protocol.State](), reflect.TypeFor[protocol.CancelReason](), reflect.TypeFor[protocol.EndReason]():
+		return ref("components/schemas/" + t.Name())
+	case reflect.TypeFor[protocol.Code]():
+		return ref("components/schemas/ErrorCode")
+	case reflect.TypeFor[string]():
+		return object{{"type", "string"}}
+	case reflect.TypeFor[bool]():
+		return object{{"type", "boolean"}}
+	case reflect.TypeFor[int](), reflect.TypeFor[int64](), reflect.TypeFor[uint64]():
+		return object{{"type", "integer"}, {"minimum", 0}}
+	case reflect.TypeFor[json.RawMessage]():
+		return object{{"type", "object"}}
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return ref("components/schemas/" + t.Name())
+	case reflect.Slice:
+		return object{{"type", "array"}, {"items", typeSchema(t.Elem())}}
+	case reflect.Map:
+		return object{{"type", "object"}, {"additionalProperties", typeSchema(t.Elem())}}
+	}
+	panic("protocol: no schema for " + t.String())
+}
+
+// compiler holds the document, read once: from the disk, as what is embedded is older in a run that rewrites it.
+var compiler = sync.OnceValues(func() (*jsonschema.Compiler, error) {
+	source, err := os.ReadFile("asyncapi.yaml")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	asJSON, err := yaml.YAMLToJSON(source)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(asJSON))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft7)
 	c.AssertFormat()
-	if err := c.AddResource("asyncapi.json", document); err != nil {
+	return c, c.AddResource("asyncapi.json", document)
+})
+
+// schemaOf compiles the schema of a whole message out of the document.
+func schemaOf(t *testing.T, name string) *jsonschema.Schema {
+	t.Helper()
+	c, err := compiler()
+	if err != nil {
 		t.Fatal(err)
 	}
-	schema, err := c.Compile("asyncapi.json#/components/messages/" + typ + "/payload")
+	schema, err := c.Compile("asyncapi.json#/components/messages/" + name + "/payload")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,6 +382,39 @@ func TestAsyncAPISchemas(t *testing.T) {
 	}
 }
 
+func TestAsyncAPISchemasOfVersion2(t *testing.T) {
+	for _, e := range protocol.Events() {
+		schema := schemaOf(t, messageName(e.Type, 2))
+		for _, m := range messages2 {
+			err := checkSchema(t, schema, protocol.AppendEnvelope(nil, m))
+			if fits := m.Message.Type() == e.Type; fits != (err == nil) {
+				t.Errorf("%s against the schema of %s: %v", m.Message.Type(), e.Type, err)
+			}
+		}
+	}
+}
+
+// The schemas and the decoder say the same of what a client sends, shape by shape. A null in place of nothing is the
+// decoder's kindness, and what is a number in JSON Schema is more than what is one here.
+func TestAsyncAPISchemasSayWhatDecodeEnvelopeSays(t *testing.T) {
+	for _, e := range eventsFrom(protocol.Client, 2) {
+		schema := schemaOf(t, messageName(e.Type, 2))
+		wire := protocol.AppendEnvelope(nil, protocol.Envelope{ID: "x", Message: filled(e)})
+		for _, f := range fields(e, 2) {
+			for _, shape := range append([]string{""}, shapes...) {
+				if shape == "null" || shape == "1.0" || shape == "1e3" || shape == "-0" || len(shape) >= 20 || f.name == "text" && shape == `""` {
+					continue
+				}
+				frame := replaceField(t, wire, f.name, shape)
+				_, decoded := protocol.DecodeEnvelope(frame, protocol.Client)
+				if valid := checkSchema(t, schema, frame); (valid == nil) != (decoded == nil) {
+					t.Errorf("%s: the schema says %v, the decoder %v", frame, valid, decoded)
+				}
+			}
+		}
+	}
+}
+
 func TestAsyncAPISchemasRefuse(t *testing.T) {
 	for name, c := range map[string]struct{ typ, frame string }{
 		"no payload":        {"session.start", `{"type":"session.start"}`},
@@ -275,6 +424,11 @@ func TestAsyncAPISchemasRefuse(t *testing.T) {
 		"no UUID":           {"session.ready", `{"type":"session.ready","payload":{"sessionId":"me"}}`},
 		"no state":          {"session.state", `{"type":"session.state","payload":{"value":"sleeping"}}`},
 		"no error code":     {"error", `{"type":"error","payload":{"code":"oops","message":"x"}}`},
+		"an id of 129":      {"v2.session.close", `{"type":"session.close","payload":{},"id":"` + strings.Repeat("x", 129) + `"}`},
+		"a seq of 0":        {"v2.session.state", `{"type":"session.state","payload":{"value":"idle"},"seq":0}`},
+		"no terms":          {"v2.session.ready", `{"type":"session.ready","payload":{"sessionId":"6f1b2d0e-5c0a-4a7e-9d57-3f6f0c1f2a44"}}`},
+		"no reason":         {"v2.session.ended", `{"type":"session.ended","payload":{"reason":"tide"}}`},
+		"half a format":     {"v2.session.start", `{"type":"session.start","payload":{"audio":{"input":{"rate":16000}}}}`},
 		"retryable a word":  {"error", `{"type":"error","payload":{"code":"internal","message":"x","retryable":"no"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {

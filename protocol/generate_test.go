@@ -175,6 +175,14 @@ func nestedStructs() []reflect.Type {
 	return list
 }
 
+// docOf is what an event is for in a version.
+func docOf(e protocol.Event, version int) string {
+	if version == 2 && e.Doc2 != "" {
+		return e.Doc2
+	}
+	return e.Doc
+}
+
 // structName is the event's name in Go, and in what is made from it.
 func structName(e protocol.Event) string { return reflect.TypeOf(e.Zero()).Name() }
 

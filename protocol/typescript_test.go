@@ -104,7 +104,7 @@ func payloadName(e protocol.Event, version int) string {
 }
 
 func payloadType(p func(string, ...any), e protocol.Event, version int) {
-	p("/** %s */", e.Doc)
+	p("/** %s */", docOf(e, version))
 	p("export type %s = %s;\n", payloadName(e, version), typeScriptObject(fields(e, version)))
 }
 

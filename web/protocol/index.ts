@@ -206,7 +206,7 @@ export type HistoryItem = {
   at: number;
 };
 
-/** Acknowledges the session again: session.ready and session.state follow, with the same id. Harmless at any time. */
+/** Begins a session, or says how it is to be; session.ready and session.state follow. Without fields harmless at any time. */
 export type SessionStartPayloadV2 = {
   /** "deterministic" or "agent". */
   turns?: string;
@@ -228,7 +228,7 @@ export type SessionStartPayloadV2 = {
   metadata?: Record<string, string>;
 };
 
-/** Interrupts listening, thinking or speaking. Safe at any time; nothing of the cancelled turn follows. */
+/** Stops listening, thinking or speaking. Safe at any time; of the answer only response.cancelled and turn.metrics follow. */
 export type ResponseCancelPayloadV2 = {
   /** Of one that is over: nothing happens. */
   responseId?: string;
@@ -236,7 +236,7 @@ export type ResponseCancelPayloadV2 = {
   playedMs?: number;
 };
 
-/** The session exists; its id. Sent at once after the upgrade and in answer to session.start. */
+/** The session exists; all that is in force in it. The answer to session.start and session.resume. */
 export type SessionReadyPayloadV2 = {
   sessionId: string;
 } & Terms;
@@ -261,7 +261,7 @@ export type ResponseTextDeltaPayloadV2 = {
   responseId?: string;
 };
 
-/** The answer is whole. A cancelled or failed answer has none. */
+/** The answer is whole. A cancelled or failed one ends with response.cancelled. */
 export type ResponseCompletedPayloadV2 = {
   responseId?: string;
   /** Where the agent says. */
