@@ -233,7 +233,11 @@ func (s *Session) remember(a *answer) {
 	if text := a.text.String(); text != "" {
 		h = append(h, turn.Message{Role: turn.Assistant, Text: text, At: s.now})
 	}
-	s.history = h[max(0, len(h)-maxHistory):]
+	h = h[max(0, len(h)-maxHistory):]
+	if h[0].Role == turn.Assistant {
+		h = h[1:] // what it answered has been cut off
+	}
+	s.history = h
 }
 
 // conversation is the history as a client sees it.
