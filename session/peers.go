@@ -75,11 +75,11 @@ func (s *Session) ready(resumed, recovered bool) protocol.SessionReady {
 
 // leave takes a peer away. A session of version 1 ends with its last one; in version 2 it waits to be resumed.
 func (s *Session) leave(p Peer) error {
-	for i := range s.seats {
-		if s.seats[i] == p {
-			s.seats[i] = nil
-		}
+	seat := s.seatOf(p)
+	if seat == nobody {
+		return nil // it was taken over: whoever did that decides how long the session lasts
 	}
+	s.seats[seat] = nil
 	if !s.isAlone() {
 		return nil
 	}
