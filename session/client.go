@@ -21,6 +21,14 @@ func (s *Session) fromClient(ctx context.Context, in fromClient) error {
 	return nil
 }
 
+// malformed answers what is no event.
+func (s *Session) malformed(in malformed) {
+	s.lastSeen = s.now
+	if s.seatOf(in.peer) != nobody {
+		s.refuse(in.peer, in.ref, in.err)
+	}
+}
+
 // handle returns why it did nothing.
 func (s *Session) handle(ctx context.Context, p Peer, m protocol.Message) error {
 	switch m := m.(type) {
@@ -98,7 +106,7 @@ func (s *Session) interrupts() bool {
 // bargeIn ends the answer because the user goes on. It goes straight to listening, with no idle between.
 func (s *Session) bargeIn() {
 	s.cancelAnswer(protocol.CancelBargeIn)
-	s.fire(evBargeIn)
+	s.enter(evBargeIn)
 }
 
 // trigger runs the fixed turn. Whatever was appended before is dropped.
@@ -114,30 +122,33 @@ func (s *Session) trigger(ctx context.Context) error {
 	return nil
 }
 
-// append takes speech, as an event or as a binary message.
+// append takes speech, as an event or as a binary message. What is no audio takes no floor and interrupts nobody.
 func (s *Session) append(ctx context.Context, p Peer, m protocol.Message) error {
 	switch {
-	case s.interrupts() && s.takeFloor(p):
-		s.bargeIn()
-		s.emit(protocol.SessionState{Value: s.machine.state()})
 	case s.inFlight() && s.cfg.Version == 1:
 		return s.refuseInFlight()
-	case s.inFlight(), !s.takeFloor(p):
+	case s.inFlight() && !s.interrupts():
 		return nil // version 2 lets audio go that nobody listens to
 	}
-	if s.settings.turns == Agent {
-		return s.listen(ctx, m)
+	samples, err := s.samplesOf(m)
+	if err != nil {
+		return err
 	}
-	return s.count(m)
+	if !s.takeFloor(p) {
+		return nil
+	}
+	if s.interrupts() {
+		s.bargeIn()
+	}
+	if s.settings.turns == Agent {
+		return s.listen(ctx, samples)
+	}
+	s.count()
+	return nil
 }
 
 // count is what a deterministic turn does with audio.
-func (s *Session) count(m protocol.Message) error {
-	if frame, ok := m.(Audio); ok {
-		if _, err := s.samplesOf(frame); err != nil {
-			return err
-		}
-	}
+func (s *Session) count() {
 	s.chunks++
 	if s.machine.can(evAppend) {
 		s.enter(evAppend)
@@ -146,7 +157,6 @@ func (s *Session) count(m protocol.Message) error {
 		s.newItem()
 	}
 	s.emit(protocol.TranscriptPartial{Text: s.cfg.Mock.Partial(s.chunks), ItemID: s.item()})
-	return nil
 }
 
 func (s *Session) commit(ctx context.Context, p Peer) error {

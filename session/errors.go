@@ -38,6 +38,7 @@ var (
 	errMockedTurnInFlight = &refusal{protocol.CodeMockedTurnInFlight, "A mocked turn is still running. Wait until the session is idle, or send response.cancel."}
 	errTurnInFlight       = &refusal{protocol.CodeTurnInFlight, "A turn is still running. Wait until the session is idle, or send response.cancel."}
 	errChunk              = &refusal{protocol.CodeInvalidMessage, "The chunk of input_audio.append must be base64 of PCM16 little-endian, mono, 16 kHz."}
+	errChunk2             = &refusal{protocol.CodeInvalidMessage, "The chunk of input_audio.append must be base64 of PCM16 little-endian, mono, at the rate agreed."}
 	errAudioTooLong       = &refusal{protocol.CodeAudioTooLong, "Too much audio in one turn. What came before is kept: commit it, or cancel."}
 	errAudioTooFast       = &refusal{protocol.CodeRateLimited, "Audio arrives faster than twice the speed of speech. The chunk was dropped: slow down."}
 	errNoTranscriber      = &refusal{protocol.CodeSpeechUnavailable, "This gateway has no speech recogniser. Run vela engines to see why."}
@@ -98,6 +99,17 @@ func closing(cause error) (protocol.CloseCode, string) {
 
 // closeNormal is RFC 6455's code for a connection that has done what it was for.
 const closeNormal protocol.CloseCode = 1000
+
+// cancelReason says why an answer ends with its session.
+func cancelReason(cause error) protocol.CancelReason {
+	switch endReason(cause) {
+	case protocol.EndClosed:
+		return protocol.CancelClient
+	case protocol.EndError:
+		return protocol.CancelError
+	}
+	return protocol.CancelShutdown
+}
 
 // endReason says why a session ends, in session.ended.
 func endReason(cause error) protocol.EndReason {

@@ -93,11 +93,7 @@ func (u *utterance) commit(now time.Time) {
 }
 
 // listen takes a piece of speech; the first of a turn wakes the recogniser. It returns why it does not.
-func (s *Session) listen(ctx context.Context, m protocol.Message) error {
-	samples, err := s.samplesOf(m)
-	if err != nil {
-		return err
-	}
+func (s *Session) listen(ctx context.Context, samples []int16) error {
 	if s.hearing == nil {
 		s.startHearing(ctx)
 	}
@@ -136,11 +132,19 @@ func (s *Session) resampler() *speech.Resampler {
 // maxFrame bounds a binary message of audio, in bytes.
 const maxFrame = 64 << 10
 
-// samplesOf is the audio of an event or a binary message, at the rate that was agreed.
+// samplesOf is the audio of an event or a binary message, at the rate that was agreed. A chunk of a deterministic turn
+// has none: it is opaque.
 func (s *Session) samplesOf(m protocol.Message) ([]int16, error) {
 	switch m := m.(type) {
 	case protocol.InputAudioAppend:
-		return decodeChunk(m.Chunk)
+		if s.settings.turns != Agent {
+			return nil, nil
+		}
+		samples, err := decodeChunk(m.Chunk)
+		if err != nil && s.cfg.Version >= 2 {
+			return nil, errChunk2
+		}
+		return samples, err
 	case Audio:
 		switch n := len(m.PCM); {
 		case s.settings.input.Framing != "binary":
@@ -305,7 +309,7 @@ func (s *Session) hearFinal(ctx context.Context, text string) {
 		return
 	}
 	s.emit(protocol.TranscriptFinal{Text: text, ItemID: s.item()})
-	s.sttTook = s.since(s.hearing.ended)
+	ended := s.hearing.ended
 	switch {
 	case text == "":
 		s.endHearing(evNothing)
@@ -315,6 +319,7 @@ func (s *Session) hearFinal(ctx context.Context, text string) {
 		s.enter(evFinish)
 	default:
 		s.endHearing(evThink)
+		s.sttTook = s.since(ended)
 		s.ask(ctx, s.cfg.Agent, text, false)
 	}
 }

@@ -181,8 +181,7 @@ func (s *Session) step(ctx context.Context, in input) error {
 	case fromClient:
 		return s.fromClient(ctx, in)
 	case malformed:
-		s.lastSeen = s.now
-		s.refuse(in.peer, in.ref, in.err)
+		s.malformed(in)
 	case heard:
 		s.hear(ctx, in)
 	case said:
@@ -216,7 +215,7 @@ func (s *Session) turnAway() {
 // end is the last thing that a session does.
 func (s *Session) end(why error) {
 	if s.cfg.Version >= 2 {
-		s.cancelAnswer(protocol.CancelShutdown)
+		s.cancelAnswer(cancelReason(why))
 		s.emit2(protocol.SessionEnded{Reason: endReason(why)})
 	}
 	s.stopTurn(why)
