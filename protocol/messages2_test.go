@@ -19,12 +19,12 @@ var messages2 = []protocol.Envelope{
 	{ID: "m1", Message: protocol.SessionStart{
 		Turns:         "agent",
 		Agent:         "pilot",
-		Audio:         &protocol.AudioFormats{Input: &pcm16k, Output: &pcm24k},
+		Audio:         &protocol.AudioFormats{Input: &pcm16k},
 		TurnDetection: "none",
 		Interrupt:     new(true),
 		Approvals:     new(false),
 		Room:          "",
-		Language:      "en-GB",
+		Language:      "en-US",
 		Metadata:      map[string]string{"page": "bridge"},
 	}},
 	{Message: protocol.MockedTurnTrigger{}},
@@ -38,10 +38,10 @@ var messages2 = []protocol.Envelope{
 		ResumeWindowMs: 120_000,
 		Turns:          "agent",
 		Agent:          "pilot",
-		Audio:          protocol.AudioFormats{Input: &pcm16k, Output: &pcm24k},
+		Audio:          protocol.AudioFormats{Input: &pcm16k},
 		TurnDetection:  "none",
 		Interrupt:      true,
-		Features:       []string{"text", "audio_in"},
+		Features:       []string{"text", "audio_in", "resume", "history"},
 	}}},
 	{Seq: 2, TS: 1767225600000, Message: protocol.SessionState{Value: protocol.Listening}},
 	{Seq: 3, TS: 1767225600480, Message: protocol.TranscriptPartial{Text: "how far", ItemID: "i1"}},
@@ -88,10 +88,7 @@ var messages2 = []protocol.Envelope{
 	{Seq: 18, TS: 1767225610000, Message: protocol.SessionEnded{Reason: protocol.EndClosed}},
 }
 
-var (
-	pcm16k = protocol.Format{Encoding: "pcm16", Rate: 16000, Framing: "json"}
-	pcm24k = protocol.Format{Encoding: "pcm16", Rate: 24000, Framing: "json"}
-)
+var pcm16k = protocol.Format{Encoding: "pcm16", Rate: 16000, Framing: "json"}
 
 func goldenMessage2(typ string) string {
 	return filepath.Join("testdata", "messages", "v2", typ+".json")
@@ -267,7 +264,7 @@ func TestRoundTripOfEveryField(t *testing.T) {
 	}
 }
 
-// An event written with nothing set still has every field that the contract requires, in a shape that its schema takes.
+// An event written with nothing set still has every field that the contract requires, in its own shape.
 func TestZeroMessagesKeepTheirShape(t *testing.T) {
 	for _, e := range protocol.Events() {
 		m := e.Zero()

@@ -18,11 +18,15 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, block := range map[string]string{
-		"client events": eventTable(eventsFrom(protocol.Client, 1)),
-		"server events": eventTable(eventsFrom(protocol.Server, 1)),
-		"examples":      exampleBlock(),
-		"error codes":   errorTable(),
-		"close codes":   closeTable(),
+		"client events":              eventTable(eventsFrom(protocol.Client, 1), 1),
+		"server events":              eventTable(eventsFrom(protocol.Server, 1), 1),
+		"examples":                   exampleBlock(messages, protocol.Encode),
+		"client events of version 2": eventTable(eventsFrom(protocol.Client, 2), 2),
+		"server events of version 2": eventTable(eventsFrom(protocol.Server, 2), 2),
+		"types of version 2":         typeBlock(),
+		"examples of version 2":      exampleBlock(messages2, encode2),
+		"error codes":                errorTable(),
+		"close codes":                closeTable(),
 	} {
 		text = replaceBlock(t, text, name, block)
 	}
@@ -41,36 +45,58 @@ func replaceBlock(t *testing.T, text []byte, name, block string) []byte {
 	return bytes.Join([][]byte{before, begin, []byte("\n" + block + "\n"), end, after}, nil)
 }
 
-func eventTable(events []protocol.Event) string {
+func eventTable(events []protocol.Event, version int) string {
 	var b strings.Builder
 	b.WriteString("| type | payload | meaning |\n| --- | --- | --- |\n")
 	for _, e := range events {
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", e.Type, payloadShape(e), e.Doc)
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", e.Type, payloadShape(e, version), docOf(e, version))
 	}
 	return b.String()
 }
 
-func payloadShape(e protocol.Event) string {
+func payloadShape(e protocol.Event, version int) string {
 	var parts []string
-	for _, f := range fields(e, 1) {
-		mark := ""
-		if f.optional {
-			mark = "?"
+	for _, f := range fields(e, version) {
+		if f.name == "" {
+			parts = append(parts, "…"+f.typ.Name())
+			continue
 		}
-		parts = append(parts, f.name+mark+": "+typeScriptType(f.typ))
+		parts = append(parts, f.name+questionMark(f)+": "+typeScriptType(f.typ))
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-func exampleBlock() string {
+// typeBlock shows what the payloads of version 2 name.
+func typeBlock() string {
+	var b strings.Builder
+	b.WriteString("```ts\n")
+	for _, t := range nestedStructs() {
+		fmt.Fprintf(&b, "type %s = %s;\n", t.Name(), typeScriptObject(structFields(t)))
+	}
+	fmt.Fprintf(&b, "type CancelReason = %s;\n", orWords(protocol.CancelReasons()))
+	fmt.Fprintf(&b, "type EndReason = %s;\n```\n", orWords(protocol.EndReasons()))
+	return b.String()
+}
+
+func orWords[S ~string](words []S) string {
+	var quoted []string
+	for _, w := range words {
+		quoted = append(quoted, quote(string(w)))
+	}
+	return strings.Join(quoted, " | ")
+}
+
+func exampleBlock[M any](examples []M, encode func(M) []byte) string {
 	var b strings.Builder
 	b.WriteString("```json\n")
-	for _, m := range messages {
-		fmt.Fprintf(&b, "%s\n", protocol.Encode(m))
+	for _, m := range examples {
+		fmt.Fprintf(&b, "%s\n", encode(m))
 	}
 	b.WriteString("```\n")
 	return b.String()
 }
+
+func encode2(e protocol.Envelope) []byte { return protocol.AppendEnvelope(nil, e) }
 
 func errorTable() string {
 	var b strings.Builder
@@ -97,29 +123,46 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// Every message that the document shows is one, written exactly as the gateway writes it.
+// Every message that the document shows is one, written exactly as it is written on the wire, and stands in the part on
+// its version.
 func TestReadmeMessages(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := 0
+	version, shown := 1, map[int]int{}
 	for i, line := range strings.Split(string(text), "\n") {
-		if !strings.HasPrefix(line, `{"type":`) {
-			continue
-		}
-		shown++
-		m, err := protocol.Decode([]byte(line), protocol.Client)
-		if err != nil {
-			m, err = protocol.Decode([]byte(line), protocol.Server)
-		}
-		if err != nil {
-			t.Errorf("line %d: %v", i+1, err)
-		} else if again := protocol.Encode(m); string(again) != line {
-			t.Errorf("line %d is written %s", i+1, again)
+		switch {
+		case line == "# Version 2":
+			version = 2
+		case strings.HasPrefix(line, `{"type":`):
+			shown[version]++
+			if again, err := rewritten([]byte(line), version); err != nil || string(again) != line {
+				t.Errorf("line %d is written %s: %v", i+1, again, err)
+			}
 		}
 	}
-	if shown <= len(messages) {
-		t.Errorf("only %d messages found", shown)
+	if shown[1] <= len(messages) || shown[2] <= len(messages2) {
+		t.Errorf("only %v messages found", shown)
 	}
+}
+
+// rewritten reads a message of whichever side and writes it again.
+func rewritten(frame []byte, version int) (again []byte, err error) {
+	for _, from := range []protocol.Side{protocol.Client, protocol.Server} {
+		var m protocol.Message
+		var e protocol.Envelope
+		if version == 1 {
+			m, err = protocol.Decode(frame, from)
+		} else {
+			e, err = protocol.DecodeEnvelope(frame, from)
+		}
+		switch {
+		case err == nil && version == 1:
+			return protocol.Encode(m), nil
+		case err == nil:
+			return encode2(e), nil
+		}
+	}
+	return nil, err
 }
