@@ -229,8 +229,13 @@ func (s *Session) remember(a *answer) {
 	if a.mocked {
 		return
 	}
-	h := append(s.history[:len(s.history):len(s.history)], turn.Message{Role: turn.User, Text: a.question, At: s.now})
-	if text := a.text.String(); text != "" {
+	s.rememberText(a.question, a.text.String())
+	s.save()
+}
+
+func (s *Session) rememberText(question, text string) {
+	h := append(s.history[:len(s.history):len(s.history)], turn.Message{Role: turn.User, Text: question, At: s.now})
+	if text != "" {
 		h = append(h, turn.Message{Role: turn.Assistant, Text: text, At: s.now})
 	}
 	h = h[max(0, len(h)-maxHistory):]
@@ -255,6 +260,7 @@ func (s *Session) clearHistory(p Peer) error {
 		return s.refuseInFlight()
 	}
 	s.history = nil
+	s.save()
 	s.tell(p, s.conversation())
 	return nil
 }

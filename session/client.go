@@ -80,6 +80,7 @@ func (s *Session) restart(p Peer, m protocol.SessionStart) error {
 		if err := s.Configure(m); err != nil {
 			return err
 		}
+		s.save()
 	}
 	s.greet(p)
 	return nil

@@ -50,6 +50,8 @@ var (
 	errNotV1              = &refusal{protocol.CodeInvalidMessage, "This event is not taken here."}
 	errFrame              = &refusal{protocol.CodeInvalidMessage, "A binary message must be PCM16 little-endian, mono: an even number of bytes, at most 64 KiB."}
 	errNotAgreed          = &refusal{protocol.CodeInvalidMessage, "Binary audio was not agreed on. Ask for it with audio.input.framing in session.start."}
+	errInterrupted        = &refusal{protocol.CodeTurnInterrupted, "A restart of the gateway broke the turn off. Ask again."}
+	errNotKept            = &refusal{protocol.CodeInternal, "The gateway cannot keep this conversation on disk any more. It goes on, but would not survive a restart."}
 	errSettings           = &refusal{protocol.CodeTurnInFlight, "Settings change between turns. Wait until the session is idle, or send response.cancel."}
 	errResume             = &refusal{protocol.CodeInvalidMessage, "session.resume is the first message of a connection."}
 )

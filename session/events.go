@@ -16,6 +16,7 @@ type Event struct {
 // emit numbers an event of the session, keeps it and hands it to every peer.
 func (s *Session) emit(m protocol.Message) {
 	e := s.events.add(s.now, m)
+	s.store(e)
 	s.journal.event(e)
 	if s.replayed != nil {
 		s.replayed(e)

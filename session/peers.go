@@ -19,6 +19,7 @@ const (
 type Hello struct {
 	Seat   Seat
 	Resume bool
+	Token  string // of a resume: what the client resumed with, which the session may not know after a restart
 	After  uint64 // of a resume: the last event that the client has
 }
 
@@ -35,6 +36,9 @@ func (s *Session) join(p Peer, h Hello) {
 	case s.cfg.Version == 1:
 		s.greet(p)
 	case h.Resume:
+		if s.cfg.Token == "" {
+			s.cfg.Token = h.Token
+		}
 		s.resume(p, h.After)
 	case first:
 		s.tell(p, s.ready(false, false))

@@ -59,6 +59,9 @@ type Config struct {
 	AgentSilent time.Duration // how long an agent may say nothing before its turn ends; default 2 minutes
 	Idle        time.Duration // without anything from a client; default 10 minutes
 
+	// Store keeps the session beyond the process; nil: it ends with it. Version 2 only.
+	Store Store
+
 	// Journal opens what takes the session's journal, a line at a time; it is closed when Run ends. Nil, or one that
 	// returns nil, writes none.
 	Journal func() io.WriteCloser
@@ -95,27 +98,31 @@ type Session struct {
 	done    chan struct{} // closed when Run has returned
 
 	// Owned by Run.
-	machine  *machine
-	settings settings
-	seats    [seats]Peer // nil where nobody sits
-	floor    Seat        // who speaks: from the first audio to the final transcript; nobody otherwise
-	joined   bool        // somebody was here: the session ends when nobody is
-	alone    time.Time   // since when nobody is
-	history  []turn.Message
-	events   eventLog
-	items    int           // utterances and typed turns so far: they make the ids
-	turns    int           // answers so far: they make the ids
-	chunks   int           // appended to the deterministic turn that is being listened to
-	hearing  *utterance    // nil unless speech is being heard or recognised
-	answer   *answer       // nil unless an engine runs
-	sttTook  time.Duration // how long the recogniser took for what is about to be asked
-	now      time.Time     // when the present input was taken: the only clock behind the mailbox
-	lastSeen time.Time     // when a client last sent something
-	timer    *time.Timer
-	children sync.WaitGroup // engines and recognisers; Run waits for them
-	journal  *journal
-	asked    *protocol.SessionStart // what Configure was last asked for before Run
-	replayed func(Event)            // takes the events of a replay; nil in a session that runs
+	machine   *machine
+	settings  settings
+	seats     [seats]Peer // nil where nobody sits
+	floor     Seat        // who speaks: from the first audio to the final transcript; nobody otherwise
+	joined    bool        // somebody was here: the session ends when nobody is
+	alone     time.Time   // since when nobody is
+	history   []turn.Message
+	events    eventLog
+	items     int           // utterances and typed turns so far: they make the ids
+	turns     int           // answers so far: they make the ids
+	chunks    int           // appended to the deterministic turn that is being listened to
+	hearing   *utterance    // nil unless speech is being heard or recognised
+	answer    *answer       // nil unless an engine runs
+	sttTook   time.Duration // how long the recogniser took for what is about to be asked
+	now       time.Time     // when the present input was taken: the only clock behind the mailbox
+	lastSeen  time.Time     // when a client last sent something
+	timer     *time.Timer
+	children  sync.WaitGroup // engines and recognisers; Run waits for them
+	kept      Store          // nil once it fails, too
+	restored  *restoring     // until Run runs
+	tokenHash tokenHash      // of a restored session whose client has not come back
+	storeBuf  []byte
+	journal   *journal
+	asked     *protocol.SessionStart // what Configure was last asked for before Run
+	replayed  func(Event)            // takes the events of a replay; nil in a session that runs
 }
 
 // New returns a session that is idle and has no peer. Nothing runs before [Session.Run].
@@ -130,13 +137,14 @@ func New(cfg Config) *Session {
 	}
 	cfg.Version = max(cfg.Version, 1)
 	return &Session{
-		cfg:      cfg,
-		log:      cfg.Log.With("session", cfg.ID),
-		mailbox:  make(chan input, mailboxSize),
-		done:     make(chan struct{}),
-		machine:  newMachine(),
-		floor:    nobody,
-		settings: defaults(cfg),
+		cfg:       cfg,
+		log:       cfg.Log.With("session", cfg.ID),
+		mailbox:   make(chan input, mailboxSize),
+		done:      make(chan struct{}),
+		machine:   newMachine(),
+		floor:     nobody,
+		settings:  defaults(cfg),
+		tokenHash: HashToken(cfg.Token),
 	}
 }
 
@@ -157,6 +165,7 @@ func (s *Session) Run(ctx context.Context) {
 	s.lastSeen = s.now
 	s.startJournal()
 	defer s.journal.close()
+	s.open()
 	s.timer = time.NewTimer(s.cfg.Idle)
 	defer s.timer.Stop()
 	for {
@@ -173,6 +182,13 @@ func (s *Session) Run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// open is the first thing that Run does.
+func (s *Session) open() {
+	s.kept = s.cfg.Store
+	s.save()
+	s.interrupted()
 }
 
 // step applies one input. It returns why the session ends, nil while it goes on.
@@ -215,10 +231,10 @@ func (s *Session) turnAway() {
 // end is the last thing that a session does.
 func (s *Session) end(why error) {
 	if s.cfg.Version >= 2 {
-		s.cancelAnswer(cancelReason(why))
-		s.emit2(protocol.SessionEnded{Reason: endReason(why)})
+		s.lastWords(why)
 	}
 	s.stopTurn(why)
+	s.endStore(why)
 	code, reason := closing(why)
 	for i, p := range s.seats {
 		if p != nil {
@@ -226,6 +242,19 @@ func (s *Session) end(why error) {
 		}
 		s.seats[i] = nil
 	}
+}
+
+// lastWords ends the turn and, unless it goes on in another process, the session.
+func (s *Session) lastWords(why error) {
+	s.cancelAnswer(cancelReason(why))
+	if s.survives(why) {
+		s.forget()
+		if s.machine.can(evCancel) {
+			s.enter(evCancel)
+		}
+		return
+	}
+	s.emit(protocol.SessionEnded{Reason: endReason(why)})
 }
 
 // tick ends whatever has waited for too long, and sets the timer for the next that might.

@@ -14,6 +14,15 @@ type settings struct {
 	input protocol.Format
 }
 
+// asked is the settings as a session.start asks for them.
+func (t settings) asked() protocol.SessionStart {
+	interrupt, approvals, input := t.terms.Interrupt, t.terms.Approvals, t.input
+	return protocol.SessionStart{
+		Turns: string(t.turns), Agent: t.terms.Agent, Interrupt: &interrupt, Approvals: &approvals,
+		Audio: &protocol.AudioFormats{Input: &input},
+	}
+}
+
 // features names what of version 2 this gateway gives.
 var features = []string{"text", "audio_in", "resume", "history"}
 

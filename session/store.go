@@ -1,0 +1,220 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"vela/protocol"
+	"vela/turn"
+)
+
+// Store keeps one session beyond its process. The session calls it from its own goroutine, one call at a time.
+type Store interface {
+	// Append keeps the next event, as version 2 writes it. It returns once the event would survive a crash of the
+	// process: no peer is shown it before.
+	Append(ctx context.Context, seq uint64, event []byte) error
+	// Save keeps what there is beside the events; the last one counts.
+	Save(ctx context.Context, state []byte) error
+	// Delete forgets the session.
+	Delete(ctx context.Context) error
+}
+
+// Stored is a session as a [Store] has kept it.
+type Stored struct {
+	ID     string
+	State  []byte
+	Events [][]byte // in order
+}
+
+// storeTime bounds how long a session waits for its store.
+const storeTime = 5 * time.Second
+
+// state is what a session keeps beside its events.
+type state struct {
+	Token    tokenHash             `json:"token"` // what resumes it is not kept, only its hash
+	Settings protocol.SessionStart `json:"settings"`
+	History  []kept                `json:"history"`
+	Turns    Turns                 `json:"turns"`
+}
+
+// kept is one part of the conversation.
+type kept struct {
+	Role turn.Role `json:"role"`
+	Text string    `json:"text"`
+	At   time.Time `json:"at"`
+}
+
+// tokenHash is the SHA-256 of a resume token, as the client writes it.
+type tokenHash [sha256.Size]byte
+
+// HashToken is what stands for a resume token where sessions are kept and looked up.
+func HashToken(token string) [sha256.Size]byte { return sha256.Sum256([]byte(token)) }
+
+// store keeps an event before anybody is shown it. When it cannot, the session goes on in memory only, and says so once.
+func (s *Session) store(e Event) {
+	if s.kept == nil {
+		return
+	}
+	s.storeBuf = appendEvent(s.storeBuf[:0], e)
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	if err := s.kept.Append(ctx, e.Seq, s.storeBuf); err != nil {
+		s.loseStore(err)
+	}
+}
+
+// save keeps what changed beside the events.
+func (s *Session) save() {
+	if s.kept == nil {
+		return
+	}
+	st := state{Token: s.tokenHash, Turns: s.cfg.Turns, Settings: s.settings.asked()}
+	for _, m := range s.history {
+		st.History = append(st.History, kept(m))
+	}
+	b, err := json.Marshal(st)
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	if err == nil {
+		err = s.kept.Save(ctx, b)
+	}
+	if err != nil {
+		s.loseStore(err)
+	}
+}
+
+// loseStore lets go of a store that fails: what is there stays, and a gap would be worse than an end.
+func (s *Session) loseStore(err error) {
+	s.kept = nil
+	s.log.Error("this conversation is kept in memory only from now on", "error", err)
+	told := s.wireError(errNotKept, protocol.CodeInternal)
+	for _, p := range s.seats {
+		if p != nil {
+			s.tell(p, told)
+		}
+	}
+}
+
+// endStore forgets a session that is over; one that only the gateway's end has ended is kept, to be resumed.
+func (s *Session) endStore(why error) {
+	if s.kept == nil || s.survives(why) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	if err := s.kept.Delete(ctx); err != nil {
+		s.log.Error("this conversation is over, but could not be deleted", "error", err)
+	}
+	s.kept = nil
+}
+
+// survives says whether the session goes on in another process.
+func (s *Session) survives(why error) bool {
+	return s.kept != nil && errors.Is(why, ErrShutdown)
+}
+
+// Restore makes a session that a store has kept, and returns the hash of the token that resumes it; cfg is as for
+// [New], without a token. A turn that ran when its process ended is broken off, in events of its own, as soon as Run
+// runs. The window in which it can be resumed begins anew.
+func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
+	var st state
+	if err := json.Unmarshal(from.State, &st); err != nil {
+		return nil, st.Token, fmt.Errorf("session: the kept state of %s: %w", from.ID, err)
+	}
+	cfg.ID, cfg.Version, cfg.Turns, cfg.Token = from.ID, 2, st.Turns, ""
+	s := New(cfg)
+	if err := s.Configure(st.Settings); err != nil {
+		return nil, st.Token, fmt.Errorf("session: the kept settings of %s: %w", from.ID, err)
+	}
+	for _, m := range st.History {
+		s.history = append(s.history, turn.Message(m))
+	}
+	r := restoring{session: s}
+	for _, text := range from.Events {
+		if err := r.take(text); err != nil {
+			return nil, st.Token, fmt.Errorf("session: a kept event of %s: %w", from.ID, err)
+		}
+	}
+	s.joined, s.restored = true, &r
+	s.tokenHash = st.Token
+	return s, st.Token, nil
+}
+
+// restoring is what the kept events say about where the session was.
+type restoring struct {
+	session  *Session
+	state    protocol.State
+	open     protocol.ResponseCreated // the answer that had begun and not ended
+	asked    string
+	answered []byte
+}
+
+func (r *restoring) take(text []byte) error {
+	e, err := protocol.DecodeEnvelope(text, protocol.Server)
+	if err != nil {
+		return err
+	}
+	s := r.session
+	if s.events.n == 0 && e.Seq > 0 {
+		s.events.last = e.Seq - 1
+	}
+	if e.Seq != s.events.last+1 {
+		return fmt.Errorf("number %d follows %d", e.Seq, s.events.last)
+	}
+	s.events.add(time.UnixMilli(e.TS), e.Message)
+	r.note(e.Message)
+	return nil
+}
+
+func (r *restoring) note(m protocol.Message) {
+	s := r.session
+	switch m := m.(type) {
+	case protocol.SessionState:
+		r.state = m.Value
+	case protocol.TranscriptPartial:
+		s.items = max(s.items, number(m.ItemID))
+	case protocol.TranscriptFinal:
+		s.items, r.asked = max(s.items, number(m.ItemID)), m.Text
+	case protocol.ResponseCreated:
+		s.turns = max(s.turns, number(m.ResponseID))
+		r.open, r.answered = m, nil
+	case protocol.ResponseTextDelta:
+		r.answered = append(r.answered, m.Text...)
+	case protocol.ResponseCompleted, protocol.ResponseCancelled:
+		r.open = protocol.ResponseCreated{}
+	}
+}
+
+// number is that of an id such as "r12".
+func number(id string) int {
+	if id == "" {
+		return 0
+	}
+	n, _ := strconv.Atoi(id[1:])
+	return n
+}
+
+// interrupted breaks off what ran when the process ended. It is the first thing that a restored session does.
+func (s *Session) interrupted() {
+	r := s.restored
+	s.restored = nil
+	if r == nil {
+		return
+	}
+	s.alone = s.now
+	if r.state == protocol.Idle || r.state == "" {
+		return
+	}
+	if r.open.ResponseID != "" {
+		s.emit(s.wireError(errInterrupted, protocol.CodeInternal))
+		s.emit(protocol.ResponseCancelled{ResponseID: r.open.ResponseID, Reason: protocol.CancelError, HeardText: string(r.answered)})
+		s.rememberText(r.asked, string(r.answered))
+		s.save()
+	}
+	s.emit(protocol.SessionState{Value: protocol.Idle})
+}

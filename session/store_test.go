@@ -1,0 +1,261 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"vela/protocol"
+	"vela/session"
+	"vela/turn/deterministic"
+	"vela/turn/echo"
+)
+
+// memory is a [session.Store] that outlives its session.
+type memory struct {
+	mu      sync.Mutex
+	state   []byte
+	events  [][]byte
+	deleted bool
+	full    bool
+}
+
+func (m *memory) Append(_ context.Context, seq uint64, event []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.full {
+		return errors.New("no space left on device")
+	}
+	if seq != uint64(len(m.events))+1 {
+		return fmt.Errorf("number %d after %d", seq, len(m.events))
+	}
+	m.events = append(m.events, append([]byte(nil), event...))
+	return nil
+}
+
+func (m *memory) Save(_ context.Context, state []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state = append([]byte(nil), state...)
+	return nil
+}
+
+func (m *memory) Delete(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deleted = true
+	return nil
+}
+
+const token = "a-token-that-resumes"
+
+func (m *memory) config() session.Config {
+	return session.Config{
+		Version: 2, Token: token, Turns: session.Agent, Agent: echo.Engine{}, AgentName: "echo",
+		Mock: deterministic.Engine{Pace: 100 * time.Millisecond}, Store: m,
+	}
+}
+
+// restore is the next process: it runs the session again and joins it as a client that resumes.
+func (m *memory) restore(t *testing.T, after uint64) *client {
+	t.Helper()
+	s, hash, err := session.Restore(m.config(), session.Stored{ID: sessionID, State: m.state, Events: m.events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hash != session.HashToken(token) {
+		t.Fatal("the token's hash was not kept")
+	}
+	if strings.Contains(string(m.state), token) {
+		t.Fatalf("the token was kept: %s", m.state)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	c := &client{t: t, session: s, cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(c.ended)
+		s.Run(ctx)
+	}()
+	t.Cleanup(func() { cancel(nil); <-c.ended })
+	if err := s.Join(t.Context(), c, session.Hello{Resume: true, Token: token, After: after}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestEveryEventIsKeptBeforeItIsShown: at any moment a client knows nothing that a crash would lose.
+func TestEveryEventIsKeptBeforeItIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m memory
+		c := start(t, m.config())
+		c.onSend = func(e session.Event) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if e.Seq > uint64(len(m.events)) {
+				t.Errorf("event %d was shown, %d are kept", e.Seq, len(m.events))
+			}
+		}
+		c.join()
+		c.send(protocol.InputTextSubmit{Text: "hello"}, protocol.MockedTurnTrigger{})
+		time.Sleep(time.Second)
+	})
+}
+
+// TestACrashAtEveryEvent kills the process, as it were, after every event of two turns, and resumes in the next one:
+// the client's events go on without a gap, the turn that ran is broken off, and the conversation is what was shown.
+func TestACrashAtEveryEvent(t *testing.T) {
+	for k := 1; ; k++ {
+		done := false
+		synctest.Test(t, func(t *testing.T) {
+			var m memory
+			c := start(t, m.config())
+			c.join()
+			c.send(protocol.InputTextSubmit{Text: "good morning"})
+			synctest.Wait()
+			c.send(protocol.MockedTurnTrigger{})
+			time.Sleep(time.Second)
+			synctest.Wait()
+			m.mu.Lock()
+			done = k > len(m.events)
+			crashed := memory{state: m.state, events: slices.Clone(m.events[:min(k, len(m.events))])}
+			m.mu.Unlock()
+			if done {
+				return
+			}
+			d := crashed.restore(t, uint64(k))
+			synctest.Wait()
+			checkResumed(t, k, d)
+			d.send(protocol.InputTextSubmit{Text: "and again"})
+			synctest.Wait()
+			if last := d.shown[len(d.shown)-1]; last.Message != (protocol.SessionState{Value: protocol.Idle}) {
+				t.Errorf("after event %d: the next turn ends with %v", k, last.Message)
+			}
+		})
+		if done {
+			return
+		}
+	}
+}
+
+// checkResumed looks at what a client sees that has k events and comes back after a crash.
+func checkResumed(t *testing.T, k int, c *client) {
+	t.Helper()
+	ready, ok := c.shown[0].Message.(protocol.SessionReady)
+	if !ok || !ready.Resumed || !ready.Recovered || ready.ResumeToken != token {
+		t.Fatalf("after event %d: greeted with %+v", k, c.shown[0].Message)
+	}
+	open := ""
+	for i, e := range c.shown[1:] {
+		if want := uint64(k + 1 + i); e.Seq != want {
+			t.Fatalf("after event %d: number %d where %d is due", k, e.Seq, want)
+		}
+		switch m := e.Message.(type) {
+		case protocol.Error:
+			open = string(m.Code)
+		case protocol.ResponseCancelled:
+			if open != string(protocol.CodeTurnInterrupted) || m.Reason != protocol.CancelError {
+				t.Errorf("after event %d: cancelled with %+v after %q", k, m, open)
+			}
+		case protocol.SessionState:
+			if m.Value != protocol.Idle {
+				t.Errorf("after event %d: restored into %s", k, m.Value)
+			}
+		default:
+			t.Errorf("after event %d: %s", k, e.Message.Type())
+		}
+	}
+}
+
+// TestTheConversationIsKept: the history goes on in the next process.
+func TestTheConversationIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m memory
+		c := start(t, m.config())
+		c.join()
+		c.send(protocol.InputTextSubmit{Text: "good morning"})
+		synctest.Wait()
+		c.cancel(session.ErrShutdown)
+		<-c.ended
+		if m.deleted {
+			t.Fatal("a session that the gateway's end ended was deleted")
+		}
+		if !strings.HasPrefix(c.closed[0], "1001 ") {
+			t.Errorf("closed with %q", c.closed)
+		}
+		d := m.restore(t, uint64(len(m.events)))
+		d.send(protocol.HistoryGet{})
+		synctest.Wait()
+		h, ok := d.shown[len(d.shown)-1].Message.(protocol.History)
+		if !ok || len(h.Items) != 2 || h.Items[0].Text != "good morning" || h.Items[1].Text != "You said: good morning" {
+			t.Errorf("the history is %+v", h)
+		}
+	})
+}
+
+func TestWhatIsOverIsDeleted(t *testing.T) {
+	for name, end := range map[string]func(*client){
+		"closed":    func(c *client) { c.send(protocol.SessionClose{}) },
+		"idle":      func(*client) { time.Sleep(11 * time.Minute) },
+		"abandoned": func(c *client) { c.session.Leave(c); time.Sleep(3 * time.Minute) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var m memory
+				c := start(t, m.config())
+				c.join()
+				end(c)
+				<-c.ended
+				if !m.deleted {
+					t.Error("it is still kept")
+				}
+			})
+		})
+	}
+}
+
+// TestAFullDisk: the client is told once, and the conversation goes on.
+func TestAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m memory
+		c := start(t, m.config())
+		c.join()
+		synctest.Wait()
+		m.mu.Lock()
+		m.full = true
+		m.mu.Unlock()
+		c.send(protocol.InputTextSubmit{Text: "one"}, protocol.InputTextSubmit{Text: "two"})
+		synctest.Wait()
+		told := 0
+		for _, e := range c.shown {
+			if m, ok := e.Message.(protocol.Error); ok {
+				told++
+				if m.Code != protocol.CodeInternal || !strings.Contains(m.Message, "disk") {
+					t.Errorf("told %+v", m)
+				}
+			}
+		}
+		if last := c.shown[len(c.shown)-1]; told != 1 || last.Message != (protocol.SessionState{Value: protocol.Idle}) {
+			t.Errorf("told %d times, ended with %v", told, last.Message)
+		}
+	})
+}
+
+func TestWhatCannotBeRestored(t *testing.T) {
+	event := func(text string) [][]byte { return [][]byte{[]byte(text)} }
+	for name, from := range map[string]session.Stored{
+		"no state":   {ID: sessionID},
+		"bad state":  {ID: sessionID, State: []byte(`{"token":5}`)},
+		"bad event":  {ID: sessionID, State: []byte(`{}`), Events: event(`{`)},
+		"a gap":      {ID: sessionID, State: []byte(`{}`), Events: append(event(`{"type":"response.completed","payload":{},"seq":1,"ts":1}`), event(`{"type":"response.completed","payload":{},"seq":3,"ts":1}`)...)},
+		"no numbers": {ID: sessionID, State: []byte(`{}`), Events: event(`{"type":"response.completed","payload":{}}`)},
+	} {
+		if _, _, err := session.Restore(session.Config{Mock: deterministic.Engine{}}, from); err == nil {
+			t.Errorf("%s: restored", name)
+		}
+	}
+}
