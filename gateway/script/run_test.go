@@ -217,7 +217,7 @@ func TestRunExplains(t *testing.T) {
     > close 1001
     < 1
     < the gateway closed the connection with 1001`},
-		"only the last few": {"connect as b\nb>repeat 8 {}\n"+strings.Repeat("b< {}\n", 7)+"b< 1", `FAIL s: line 10
+		"only the last few": {"connect as b\nb>repeat 8 {}\n" + strings.Repeat("b< {}\n", 7) + "b< 1", `FAIL s: line 10
   b< 1
   expected  1
   got       {}
