@@ -8,7 +8,7 @@ import { startVela } from './lib/vela.mjs';
 // `slow` leaves time to cancel between two events of an answer.
 let browser, vela, slow;
 before(
-  async () => ([browser, vela, slow] = await Promise.all([startBrowser(), startVela(['--pace', '40ms']), startVela(['--pace', '500ms'])])),
+  async () => ([browser, vela, slow] = await Promise.all([startBrowser(), startVela(['--pace', '40ms']), startVela(['--pace', '600ms'])])),
 );
 after(() => Promise.all([browser?.close(), vela?.stop(), slow?.stop()]));
 
@@ -238,13 +238,14 @@ for (const [phase, reached, stays] of [
   ],
 ]) {
   for (const [how, cancel] of [
-    ['the cancel control', ({ shown }) => shown.stop.click()],
+    ['the cancel control', ({ page }) => clickHere(page)],
     ['Escape', ({ page }) => page.keyboard.press('Escape')],
   ]) {
     test(`cancel while ${phase} with ${how}: the indicator is cleared, what was shown stays, nothing more comes`, async (t) => {
       const visited = await visit(t, browser, slow);
       const { page, shown, proxy } = visited;
       await shown.mocked.click();
+      await shown.stop.hover({ force: true });
       await eventually(async () => assert.ok((await page.evaluate(() => window.seen.states)).some(reached)));
       await cancel(visited);
       await shown.idleAgain();
@@ -258,7 +259,7 @@ for (const [phase, reached, stays] of [
       assert.equal(await page.locator('[data-turn] .cut').innerText(), 'you stopped this');
       // The rest of the turn would have come within three paces.
       await shown.forget();
-      await page.waitForTimeout(1600);
+      await page.waitForTimeout(1900);
       assert.equal((await page.evaluate(() => window.seen.states)).length, 1, 'something changed after the cancel');
       assert.equal(proxy.given.at(-1), event('session.state', { value: 'idle' }));
       // And the next turn is whole, and its own.
@@ -271,10 +272,11 @@ for (const [phase, reached, stays] of [
 }
 
 test('cancel works the same in a turn that a commit started', async (t) => {
-  const { shown, proxy } = await visit(t, browser, slow);
+  const { page, shown, proxy } = await visit(t, browser, slow);
   await shown.talk.click();
+  await shown.stop.hover({ force: true });
   await eventually(async () => assert.deepEqual((await shown.conversation())[0]?.[1], ['agent', mocked.deltas[0]]));
-  await shown.stop.click();
+  await clickHere(page);
   await shown.idleAgain();
   assert.deepEqual(proxy.sent, [messages.append, messages.commit, messages.cancel]);
   assert.deepEqual(await shown.conversation(), [[['user', mocked.final], ['agent', mocked.deltas[0]]]]);
@@ -311,6 +313,12 @@ for (const [how, lose, note] of [
     await eventually(async () => assert.deepEqual(await shown.conversation(), [shellTurn]));
     assert.deepEqual(proxy.sent, [messages.append, messages.cancel, messages.append, messages.commit]);
   });
+}
+
+/** Clicks where the pointer is: nothing is faster, and what is to be cancelled does not wait. */
+async function clickHere(page) {
+  await page.mouse.down();
+  await page.mouse.up();
 }
 
 /** Chromium without a window never hides a page by itself. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { afterwards } from './lib/afterwards.mjs';
 import { eventually, startBrowser } from './lib/browser.mjs';
+import { picture } from './lib/looks.mjs';
 import { messages, visit } from './lib/page.mjs';
 import { speak } from './lib/speech.mjs';
 import { startVela } from './lib/vela.mjs';
@@ -59,7 +60,7 @@ test('the first press asks for the microphone and starts no turn', async (t) => 
 });
 
 test('hold, speak, let go: partial words, the final ones, the answer streamed, idle', async (t) => {
-  const { shown, proxy } = await visitAgent(t);
+  const { page, shown, proxy } = await visitAgent(t);
   await openMicrophone(shown);
   await shown.forget();
   await shown.press();
@@ -67,8 +68,10 @@ test('hold, speak, let go: partial words, the final ones, the answer streamed, i
   assert.equal(await shown.talk.getAttribute('aria-label'), 'Let go to send');
   await heard(shown);
   assert.match(await shown.stop.innerText(), /^Discard\b/);
+  await picture(page, 'voice-listening');
   await shown.release();
   await answered(shown, proxy);
+  await picture(page, 'voice-answered');
   const states = await shown.states('session');
   assert.deepEqual(states, ['idle', 'listening', 'thinking', 'speaking', 'idle']);
   const grown = (await shown.states('agent')).filter((text) => text !== '');
@@ -147,8 +150,10 @@ test('a finger holds the control of a phone', async (t) => {
   await eventually(async () => assert.equal(await shown.session(), 'listening'));
   await touch('touchMove', { x: on.x + 30, y: on.y - 200 });
   await heard(shown);
+  await picture(page, 'voice-phone-listening');
   await touch('touchEnd');
   await answered(shown, proxy);
+  await picture(page, 'voice-phone-answered');
   assert.equal(await page.evaluate(() => getSelection().toString()), '');
 });
 
@@ -286,11 +291,12 @@ for (const [name, settings, banner, title, small] of [
   test(`${name} the page says so plainly, and what needs none still works`, async (t) => {
     const without = await startBrowser({ microphone: microphone.file, ...settings });
     afterwards(t, () => without.close());
-    const { shown, proxy } = await visit(t, without, vela, { turns: 'agent' });
+    const { page, shown, proxy } = await visit(t, without, vela, { turns: 'agent' });
     await shown.talk.click();
     await eventually(async () => assert.equal(await shown.bannerWords(), banner));
     assert.equal(await shown.bannerAction().innerText(), 'Try again');
     assert.equal(await shown.title(), title);
+    await picture(page, `voice-${name.replaceAll(' ', '-')}`);
     assert.ok((await shown.small()).startsWith(small));
     assert.equal(await shown.talk.isDisabled(), true);
     assert.equal(await shown.description(shown.talk), `Off: ${title.toLowerCase()}.`);

@@ -113,7 +113,8 @@ func closeError(err error) *CloseError {
 	return &CloseError{Code: CloseAbnormal, Err: err}
 }
 
-// close is not an error when the other side has closed first, or there has been a close before.
+// close is not an error when the other side has closed first, or there has been a close before. Whoever reads may have
+// taken the gateway's half of the handshake; then what is left to read is the end.
 func (s *socket) close() error {
 	if s.closing.Swap(true) {
 		<-s.closed
@@ -125,7 +126,7 @@ func (s *socket) close() error {
 		s.end = websocket.CloseError{Code: websocket.StatusNormalClosure}
 		return nil
 	}
-	if errors.Is(s.end, net.ErrClosed) || websocket.CloseStatus(s.end) != -1 {
+	if gone := errors.Is(s.end, io.EOF) || errors.Is(s.end, net.ErrClosed); gone || websocket.CloseStatus(s.end) != -1 {
 		return nil
 	}
 	return fmt.Errorf("client: close: %w", s.end)

@@ -18,7 +18,7 @@ export async function startProxy(host) {
     url: '',
     /** 'pass', 'wait' (the handshake is not answered yet) or 'refuse' (the connection is dropped). */
     handshake: 'pass',
-    /** Messages of the gateway are kept back from the first for which this is true, until pass(). */
+    /** Messages of the gateway are kept back from the first for which this is true, until pass(); from the next such one on, if it is given. */
     holdFrom: () => false,
     pass,
     inject: (data) => each(({ page }) => give(page, data, typeof data !== 'string')),
@@ -76,17 +76,12 @@ export async function startProxy(host) {
   function join(page, gateway, early) {
     const pair = { page, gateway, held: null };
     pairs.add(pair);
-    const onward = (data, binary) => {
-      if (!pair.held && proxy.holdFrom(String(data))) pair.held = [];
-      if (pair.held) pair.held.push([data, binary]);
-      else give(page, data, binary);
-    };
     page.on('message', (data, binary) => {
       proxy.sent.push(String(data));
       gateway.send(data, { binary });
     });
-    gateway.on('message', onward);
-    for (const [data, binary] of early) onward(data, binary);
+    gateway.on('message', (data, binary) => onward(pair, data, binary));
+    for (const [data, binary] of early) onward(pair, data, binary);
     for (const [from, to] of [
       [page, gateway],
       [gateway, page],
@@ -100,6 +95,12 @@ export async function startProxy(host) {
     }
   }
 
+  function onward(pair, data, binary) {
+    if (!pair.held && proxy.holdFrom(String(data))) pair.held = [];
+    if (pair.held) pair.held.push([data, binary]);
+    else give(pair.page, data, binary);
+  }
+
   function give(page, data, binary) {
     const text = String(data);
     proxy.given.push(text);
@@ -111,11 +112,12 @@ export async function startProxy(host) {
     pairs.forEach(run);
   }
 
-  function pass() {
-    proxy.holdFrom = () => false;
+  function pass(next = () => false) {
+    proxy.holdFrom = next;
     for (const pair of pairs) {
-      for (const [data, binary] of pair.held ?? []) give(pair.page, data, binary);
+      const held = pair.held ?? [];
       pair.held = null;
+      for (const [data, binary] of held) onward(pair, data, binary);
     }
   }
 

@@ -37,7 +37,8 @@ export function record() {
     for (const { addedNodes } of changes) {
       for (const node of addedNodes) {
         const element = node instanceof Element ? node : node.parentElement;
-        if (element?.closest('#announcements') && element.id !== 'announcements') announced.push(words(element));
+        const paragraphs = element?.querySelectorAll('#announcements p') ?? [];
+        for (const said of paragraphs.length > 0 ? paragraphs : element?.closest('#announcements p') ? [element] : []) announced.push(words(said));
       }
     }
   }).observe(document, { subtree: true, childList: true });
