@@ -31,6 +31,26 @@ func BenchmarkDecodeAppend(b *testing.B) {
 			}
 		}
 	})
+	b.Run("version 2", func(b *testing.B) {
+		frame := protocol.AppendEnvelope(nil, protocol.Envelope{Message: protocol.InputAudioAppend{Chunk: chunk}})
+		b.SetBytes(int64(len(frame)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := protocol.DecodeEnvelope(frame, protocol.Client); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("version 2 with id", func(b *testing.B) {
+		frame := protocol.AppendEnvelope(nil, protocol.Envelope{ID: "m1234", Message: protocol.InputAudioAppend{Chunk: chunk}})
+		b.SetBytes(int64(len(frame)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := protocol.DecodeEnvelope(frame, protocol.Client); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("encoding-json", func(b *testing.B) {
 		b.SetBytes(int64(len(frame)))
 		b.ReportAllocs()
@@ -63,6 +83,14 @@ func BenchmarkAppendTo(b *testing.B) {
 				buf = protocol.AppendTo(buf[:0], c.message)
 			}
 		})
+		b.Run(c.name+"/version 2", func(b *testing.B) {
+			buf := make([]byte, 0, 1024)
+			e := protocol.Envelope{Seq: 12345, TS: 1767225600000, Message: c.message}
+			b.ReportAllocs()
+			for b.Loop() {
+				buf = protocol.AppendEnvelope(buf[:0], e)
+			}
+		})
 		b.Run(c.name+"/encoding-json", func(b *testing.B) {
 			var buf bytes.Buffer
 			e := json.NewEncoder(&buf)
@@ -79,6 +107,24 @@ func BenchmarkAppendTo(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// The events that a client sends while it plays and talks, and what a Go client reads: decoded by their shape.
+func BenchmarkDecodeEnvelope(b *testing.B) {
+	for i, e := range protocol.Events() {
+		switch e.Type {
+		case "session.start", "session.resume", "playback.ack", "input_text.submit", "response.text.delta", "session.ready":
+			frame := protocol.AppendEnvelope(nil, messages2[i])
+			b.Run(e.Type, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := protocol.DecodeEnvelope(frame, e.From); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }
 

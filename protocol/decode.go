@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
 // DecodeError says why a frame is no event: its code is [CodeInvalidJSON] or [CodeInvalidMessage].
@@ -92,23 +93,42 @@ func DecodeEnvelope(frame []byte, from Side) (out Envelope, err error) {
 	return out, err
 }
 
-// beside reads what stands beside type and payload: of a client's event its id, of the gateway's seq and ts.
+// beside reads what stands beside type and payload: of a client's event its id, of the gateway's seq and ts. A null is
+// as good as nothing.
 func (e *Envelope) beside(env envelope, from Side) error {
 	if from == Client {
-		if env.id != nil && (json.Unmarshal(env.id, &e.ID) != nil || len(e.ID) > maxID) {
-			e.ID = ""
-			return invalid("The id of a message must be a string of at most %d bytes.", maxID)
+		return e.readID(env.id)
+	}
+	var err error
+	if given(env.seq) {
+		if e.Seq, err = strconv.ParseUint(string(env.seq), 10, 64); err != nil {
+			return invalid("The seq of a message must be a whole number.")
 		}
-		return nil
 	}
-	if env.seq != nil && json.Unmarshal(env.seq, &e.Seq) != nil {
-		return invalid("The seq of a message must be a whole number.")
-	}
-	if env.ts != nil && json.Unmarshal(env.ts, &e.TS) != nil {
-		return invalid("The ts of a message must be Unix milliseconds.")
+	if given(env.ts) {
+		if e.TS, err = strconv.ParseInt(string(env.ts), 10, 64); err != nil {
+			return invalid("The ts of a message must be Unix milliseconds.")
+		}
 	}
 	return nil
 }
+
+func (e *Envelope) readID(raw []byte) error {
+	if !given(raw) {
+		return nil
+	}
+	if raw[0] == '"' {
+		id, err := unquoted(raw)
+		if err == nil && len(id) <= maxID {
+			e.ID = string(id)
+			return nil
+		}
+	}
+	return invalid("The id of a message must be a string of at most %d bytes.", maxID)
+}
+
+// given says whether a value is there and is no null.
+func given(raw []byte) bool { return len(raw) > 0 && raw[0] != 'n' }
 
 // decodeAppend is the hot path: fifty a second from everybody who speaks.
 func decodeAppend(payload []byte) (Message, error) {

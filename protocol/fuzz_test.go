@@ -42,9 +42,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzDecodeEnvelope is the same for version 2: its payloads hold what encoding/json finds in them, and what was read
+// FuzzEnvelope is the same for version 2: its payloads hold what encoding/json finds in them, and what was read
 // can be written and read again.
-func FuzzDecodeEnvelope(f *testing.F) {
+func FuzzEnvelope(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "messages", "v2", "*.json"))
 	if err != nil || len(files) == 0 {
 		f.Fatal("no golden messages: ", err)

@@ -84,7 +84,7 @@ func (r reader) object(s shape, into reflect.Value, object []byte, path string) 
 			continue
 		}
 		raw := memberOf(object, p.name)
-		if len(raw) == 0 || raw[0] == 'n' { // null is as good as nothing
+		if !given(raw) {
 			if r.strict && p.required {
 				return r.wrong(path+p.name, into.Field(p.index).Type())
 			}
@@ -156,7 +156,7 @@ func (r reader) list(p part, into reflect.Value, raw []byte, path string) error 
 		s.peek()
 		from := s.pos
 		s.value(0)
-		if raw[from] == 'n' {
+		if !given(raw[from:s.pos]) {
 			return r.wrong(path, into.Type())
 		}
 		item := reflect.New(into.Type().Elem()).Elem()
