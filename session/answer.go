@@ -187,7 +187,7 @@ func (s *Session) endAnswer() {
 		s.failAnswer(errNoCompletion)
 		return
 	}
-	s.answer = nil
+	s.answer, s.lastSeen = nil, s.now
 	s.remember(a)
 	s.cfg.Metrics.turnEnded("completed")
 	s.emit(protocol.ResponseCompleted{ResponseID: a.id, Usage: a.usage, HeardText: a.text.String()})
@@ -213,7 +213,7 @@ func (s *Session) cancelAnswer(reason protocol.CancelReason) {
 func (s *Session) stopAnswer(cause error, reason protocol.CancelReason, outcome string) {
 	a := s.answer
 	a.stop(cause)
-	s.answer = nil
+	s.answer, s.lastSeen = nil, s.now
 	s.remember(a)
 	s.cfg.Metrics.turnEnded(outcome)
 	s.emit2(protocol.ResponseCancelled{ResponseID: a.id, Reason: reason, HeardText: a.text.String()})
@@ -229,12 +229,12 @@ func (s *Session) remember(a *answer) {
 	if a.mocked {
 		return
 	}
-	s.rememberText(a.question, a.text.String())
+	s.rememberText(a.times.asked, a.question, a.text.String())
 	s.save()
 }
 
-func (s *Session) rememberText(question, text string) {
-	h := append(s.history[:len(s.history):len(s.history)], turn.Message{Role: turn.User, Text: question, At: s.now})
+func (s *Session) rememberText(asked time.Time, question, text string) {
+	h := append(s.history[:len(s.history):len(s.history)], turn.Message{Role: turn.User, Text: question, At: asked})
 	if text != "" {
 		h = append(h, turn.Message{Role: turn.Assistant, Text: text, At: s.now})
 	}

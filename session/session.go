@@ -113,7 +113,7 @@ type Session struct {
 	answer    *answer       // nil unless an engine runs
 	sttTook   time.Duration // how long the recogniser took for what is about to be asked
 	now       time.Time     // when the present input was taken: the only clock behind the mailbox
-	lastSeen  time.Time     // when a client last sent something
+	lastSeen  time.Time     // when a client last sent something, or an answer ended: then it is the user's turn
 	timer     *time.Timer
 	children  sync.WaitGroup // engines and recognisers; Run waits for them
 	kept      Store          // nil once it fails, too

@@ -213,7 +213,7 @@ func (s *Session) interrupted() {
 	if r.open.ResponseID != "" {
 		s.emit(s.wireError(errInterrupted, protocol.CodeInternal))
 		s.emit(protocol.ResponseCancelled{ResponseID: r.open.ResponseID, Reason: protocol.CancelError, HeardText: string(r.answered)})
-		s.rememberText(r.asked, string(r.answered))
+		s.rememberText(s.now, r.asked, string(r.answered))
 		s.save()
 	}
 	s.emit(protocol.SessionState{Value: protocol.Idle})
