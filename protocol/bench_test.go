@@ -136,20 +136,32 @@ func BenchmarkDecodeHostile(b *testing.B) {
 		"braces":       `"":[{},{}],`,
 		"escapes":      `"":"\n\n\n\n\n",`,
 		"numbers":      `"":1e1,`,
+		"real keys":    `"turns":"",`,
 	} {
-		frame := []byte("{")
-		for len(frame) < 1<<20 {
-			frame = append(frame, unit...)
+		filler := []byte(nil)
+		for len(filler) < 1<<20 {
+			filler = append(filler, unit...)
 		}
-		frame = append(frame, `"type":"session.start","payload":{}}`...)
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(frame)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := protocol.Decode(frame, protocol.Client); err != nil {
-					b.Fatal(err)
+		for version, frame := range map[string]string{
+			"version 1": `{` + string(filler) + `"type":"session.start","payload":{}}`,
+			"version 2": `{"type":"session.start","payload":{` + string(filler) + `"agent":""}}`,
+		} {
+			frame := []byte(frame)
+			b.Run(name+"/"+version, func(b *testing.B) {
+				b.SetBytes(int64(len(frame)))
+				b.ReportAllocs()
+				for b.Loop() {
+					var err error
+					if version == "version 1" {
+						_, err = protocol.Decode(frame, protocol.Client)
+					} else {
+						_, err = protocol.DecodeEnvelope(frame, protocol.Client)
+					}
+					if err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

@@ -284,6 +284,15 @@ func TestZeroMessagesKeepTheirShape(t *testing.T) {
 	}
 }
 
+// Messages are shared by all who are told of them.
+func TestAppendEnvelopeLeavesTheMessageAlone(t *testing.T) {
+	terms := &protocol.Terms{}
+	protocol.AppendEnvelope(nil, protocol.Envelope{Message: protocol.SessionReady{Terms: terms}})
+	if terms.Features != nil {
+		t.Error("the terms have changed")
+	}
+}
+
 // What an agent or a tool leaves behind is not always JSON. It must not stop the gateway, nor reach a client.
 func TestAppendEnvelopeTakesAnyRawJSON(t *testing.T) {
 	for _, raw := range []string{

@@ -22,6 +22,9 @@ type part struct {
 }
 
 func shapeOf(typ reflect.Type) shape {
+	if typ.NumField() > maxFields {
+		panic("protocol: more fields than maxFields in " + typ.Name())
+	}
 	var s shape
 	for i := range typ.NumField() {
 		f := typ.Field(i)
@@ -71,26 +74,42 @@ func (r reader) message(row *Event, payload []byte) (Message, error) {
 	return v.Interface().(Message), nil
 }
 
+// found is where the members of an object lie, in the order of a shape; nil where there is none.
+type found [maxFields][]byte
+
+// maxFields bounds a struct, so that found needs no heap.
+const maxFields = 24
+
+// find looks at every member of an object once; the last of several counts.
+func (s shape) find(object []byte) (f found, some bool) {
+	scan := scanner{buf: object}
+	for more := scan.enter(); more; more = scan.next() {
+		for i := range s {
+			if s[i].name != "" && scan.at(s[i].name) {
+				f[i], some = scan.member, true
+				break
+			}
+		}
+	}
+	return f, some
+}
+
 // object reads a struct. path is where the struct stands, with a dot at its end.
 func (r reader) object(s shape, into reflect.Value, object []byte, path string) error {
-	for _, p := range s {
-		if p.since > r.version {
-			continue
+	members, _ := s.find(object)
+	for i, p := range s {
+		var err error
+		field := into.Field(p.index)
+		switch raw := members[i]; {
+		case p.since > r.version:
+		case p.name == "":
+			err = r.embedded(p, field, object, path)
+		case given(raw):
+			err = r.value(p, field, raw, path+p.name)
+		case r.strict && p.required:
+			err = r.wrong(path+p.name, field.Type())
 		}
-		if p.name == "" {
-			if err := r.embedded(p, into.Field(p.index), object, path); err != nil {
-				return err
-			}
-			continue
-		}
-		raw := memberOf(object, p.name)
-		if !given(raw) {
-			if r.strict && p.required {
-				return r.wrong(path+p.name, into.Field(p.index).Type())
-			}
-			continue
-		}
-		if err := r.value(p, into.Field(p.index), raw, path+p.name); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -99,13 +118,11 @@ func (r reader) object(s shape, into reflect.Value, object []byte, path string) 
 
 // embedded reads the members of an embedded struct, which stands behind a pointer and stays nil without any of them.
 func (r reader) embedded(p part, into reflect.Value, object []byte, path string) error {
-	for _, in := range p.inner {
-		if memberOf(object, in.name) != nil {
-			into.Set(reflect.New(into.Type().Elem()))
-			return r.object(p.inner, into.Elem(), object, path)
-		}
+	if _, some := p.inner.find(object); !some {
+		return nil
 	}
-	return nil
+	into.Set(reflect.New(into.Type().Elem()))
+	return r.object(p.inner, into.Elem(), object, path)
 }
 
 // value reads any JSON value that is not null into what the contract wants there.
