@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"vela/gateway/bus"
 	"vela/gateway/server"
 	"vela/session"
 	"vela/turn/deterministic"
@@ -39,6 +40,8 @@ type Config struct {
 	MaxSessions int           // default 1,000
 	Idle        time.Duration // after which a session without a word ends; default 10 minutes
 	Resume      time.Duration // how long a session of version 2 outlives its connection; default 2 minutes
+	Data        string        // folder where conversations lie, to survive a restart; empty: they end with the process
+	NATS        string        // a NATS server that keeps them instead, such as nats://host:4222
 	Journal     string        // folder where every session writes what its mailbox took; empty: none does
 	Speech      Speech
 	Log         *slog.Logger // nil discards
@@ -52,6 +55,7 @@ type Gateway struct {
 	engines  *engines
 	sessions *session.Metrics
 	journals *journals
+	bus      *bus.Bus // nil where conversations end with the process
 }
 
 // New checks the configuration and puts a gateway together. Nothing runs and nothing listens before [Gateway.Run].
@@ -121,6 +125,15 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	if err != nil {
 		return fmt.Errorf("gateway: listen on %s: %w; another program may use that port: choose one with --addr", g.cfg.Addr, errors.Unwrap(err))
 	}
+	if err := g.openBus(ctx); err != nil {
+		_ = l.Close()
+		return err
+	}
+	defer g.closeBus()
+	if err := g.restore(ctx); err != nil {
+		_ = l.Close()
+		return err
+	}
 	defer g.engines.close()
 	loaded := make(chan struct{})
 	go func() {
@@ -136,12 +149,15 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 }
 
 func (g *Gateway) newSession(n server.NewSession) *session.Session {
+	return session.New(g.sessionConfig(n, uuid.NewString()))
+}
+
+func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 	turns := n.Turns
 	if turns == "" {
 		turns = g.cfg.Turns
 	}
-	id := uuid.NewString()
-	return session.New(session.Config{
+	return session.Config{
 		ID:          id,
 		Version:     n.Version,
 		Token:       n.Token,
@@ -152,8 +168,9 @@ func (g *Gateway) newSession(n server.NewSession) *session.Session {
 		AgentName:   echo.AgentID,
 		Transcriber: g.engines.transcriber(),
 		Idle:        g.cfg.Idle,
+		Store:       g.store(id, n.Version),
 		Journal:     func() io.WriteCloser { return g.journals.of(id) },
 		Log:         g.cfg.Log.With("component", "session"),
 		Metrics:     g.sessions,
-	})
+	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"time"
 
@@ -45,15 +46,11 @@ func (s *Server) greeted(in incoming, turns session.Turns) (*session.Session, se
 		sess, err := s.start(m, turns)
 		return sess, session.Hello{}, err
 	case protocol.SessionResume:
-		token, ok := parseToken(m.Token)
+		sess, ok := s.sessions.find(m.Token)
 		if !ok {
 			return nil, session.Hello{}, errGone
 		}
-		sess, ok := s.sessions.find(token)
-		if !ok {
-			return nil, session.Hello{}, errGone
-		}
-		return sess, session.Hello{Resume: true, After: m.After}, nil
+		return sess, session.Hello{Resume: true, Token: m.Token, After: m.After}, nil
 	}
 	return nil, session.Hello{}, wrong{protocol.CodeInvalidMessage, "Send session.start or session.resume first."}
 }
@@ -61,14 +58,25 @@ func (s *Server) greeted(in incoming, turns session.Turns) (*session.Session, se
 // start makes a session with the settings that are asked for, or none.
 func (s *Server) start(ask protocol.SessionStart, turns session.Turns) (*session.Session, error) {
 	token := newResumeToken()
-	sess := s.cfg.NewSession(NewSession{Version: 2, Turns: turns, Token: token.String()})
+	sess := s.cfg.NewSession(NewSession{Version: 2, Turns: turns, Token: token})
 	if err := sess.Configure(ask); err != nil {
 		return nil, err
 	}
-	if _, ok := s.sessions.run(token, func() *session.Session { return sess }); !ok {
+	if _, ok := s.sessions.run(session.HashToken(token), func() *session.Session { return sess }); !ok {
 		return nil, errNoRoom
 	}
 	return sess, nil
+}
+
+// Adopt runs a session that another process has kept; the hash is that of the token that resumes it. It is false when as
+// many sessions run as may, or the server drains. It is called before Serve.
+func (s *Server) Adopt(sess *session.Session, token [sha256.Size]byte) bool {
+	if !s.sessions.enter() {
+		return false
+	}
+	defer s.sessions.exit()
+	_, ok := s.sessions.run(token, func() *session.Session { return sess })
+	return ok
 }
 
 // wrong is an error that knows how a client is told of it.

@@ -2,6 +2,9 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"sync"
 
@@ -9,6 +12,16 @@ import (
 )
 
 var errDraining = errors.New("the gateway is stopping")
+
+// tokenHash stands for a resume token: see [session.HashToken].
+type tokenHash = [sha256.Size]byte
+
+// newResumeToken is 256 random bits in base64url: nobody guesses it.
+func newResumeToken() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // it never fails (crypto/rand)
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
 
 // sessions knows how many sessions run, holds their goroutines, and ends them. It is shared by all requests: its lock
 // guards the count, the table and the switch to draining, nothing else.
@@ -23,7 +36,7 @@ type sessions struct {
 
 	mu        sync.Mutex
 	running   int
-	resumable map[tokenHash]*session.Session // by what resumes them: looking up takes as long for a guess as for a token
+	resumable map[tokenHash]*session.Session // by the hash of what resumes them: a guess takes as long as a token, however close
 	closed    bool
 	wg        sync.WaitGroup // sockets and sessions
 }
@@ -46,9 +59,9 @@ func (s *sessions) enter() bool {
 
 func (s *sessions) exit() { s.wg.Done() }
 
-// run runs a session made by newSession, unless as many run as may. It is called by somebody who has entered. With a
-// token the session can be found until it ends.
-func (s *sessions) run(token resumeToken, newSession func() *session.Session) (*session.Session, bool) {
+// run runs a session made by newSession, unless as many run as may. It is called by somebody who has entered. Version
+// 2 sessions can be found by their token's hash until they end; the zero hash finds none.
+func (s *sessions) run(token tokenHash, newSession func() *session.Session) (*session.Session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running >= s.max {
@@ -57,14 +70,14 @@ func (s *sessions) run(token resumeToken, newSession func() *session.Session) (*
 	s.running++
 	s.metrics.sessions.Inc()
 	sess := newSession()
-	if token != (resumeToken{}) {
-		s.resumable[token.hash()] = sess
+	if token != (tokenHash{}) {
+		s.resumable[token] = sess
 	}
 	s.wg.Go(func() {
 		sess.Run(s.ctx)
 		s.mu.Lock()
 		s.running--
-		delete(s.resumable, token.hash())
+		delete(s.resumable, token)
 		s.mu.Unlock()
 		s.metrics.sessions.Dec()
 	})
@@ -72,10 +85,10 @@ func (s *sessions) run(token resumeToken, newSession func() *session.Session) (*
 }
 
 // find returns the session that the token resumes.
-func (s *sessions) find(token resumeToken) (*session.Session, bool) {
+func (s *sessions) find(token string) (*session.Session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sess, ok := s.resumable[token.hash()]
+	sess, ok := s.resumable[session.HashToken(token)]
 	return sess, ok
 }
 

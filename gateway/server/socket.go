@@ -72,7 +72,7 @@ func (s *Server) attend(k *socket, turns session.Turns) {
 		})
 		return
 	}
-	sess, ok := s.sessions.run(resumeToken{}, func() *session.Session {
+	sess, ok := s.sessions.run(tokenHash{}, func() *session.Session {
 		return s.cfg.NewSession(NewSession{Version: 1, Turns: turns})
 	})
 	if !ok {

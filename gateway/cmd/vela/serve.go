@@ -20,6 +20,8 @@ type serveCmd struct {
 	MaxSessions    int           `help:"How many sessions may run at once." default:"1000" env:"VELA_MAX_SESSIONS"`
 	Idle           time.Duration `help:"How long a session may last without a word." default:"10m" env:"VELA_IDLE"`
 	Resume         time.Duration `help:"How long a session of version 2 is kept after its connection is lost." default:"2m" env:"VELA_RESUME"`
+	Data           string        `help:"Folder where conversations are kept, so that they survive a restart or a crash; without it they end with the process." placeholder:"DIR" env:"VELA_DATA"`
+	Nats           string        `help:"NATS server with JetStream that keeps them instead, such as nats://127.0.0.1:4222." placeholder:"URL" env:"VELA_NATS"`
 	Journal        string        `help:"Folder where every session writes what reached it, for vela replay. What was said stands in it." placeholder:"DIR" env:"VELA_JOURNAL"`
 	SpeechModel    string        `help:"Folder of PocketSphinx's model; where the system keeps it, unless given." placeholder:"DIR" env:"VELA_SPEECH_MODEL"`
 	SpeechDecoders int           `help:"How many may speak at once, at about 100 MB each; 0 is one a CPU, at least 2." default:"0" env:"VELA_SPEECH_DECODERS"`
@@ -36,6 +38,8 @@ func (c *serveCmd) Validate() error {
 		return fmt.Errorf("--max-sessions must be at least 1")
 	case c.Idle < time.Second:
 		return fmt.Errorf("--idle must be at least 1s")
+	case c.Data != "" && c.Nats != "":
+		return fmt.Errorf("--data and --nats exclude each other: leave one of them out")
 	case c.Resume < time.Second:
 		return fmt.Errorf("--resume must be at least 1s")
 	case c.SpeechDecoders < 0:
@@ -71,6 +75,8 @@ func (c *serveCmd) config(io streams) gateway.Config {
 		MaxSessions: c.MaxSessions,
 		Idle:        c.Idle,
 		Resume:      c.Resume,
+		Data:        c.Data,
+		NATS:        c.Nats,
 		Journal:     c.Journal,
 		Speech:      gateway.Speech{Model: c.SpeechModel, Decoders: c.SpeechDecoders},
 		Log:         c.logger(io),

@@ -1,0 +1,82 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+
+	"vela/gateway/bus"
+	"vela/gateway/server"
+	"vela/session"
+)
+
+// openBus opens the store of conversations, if there is to be one.
+func (g *Gateway) openBus(ctx context.Context) error {
+	if g.cfg.Data == "" && g.cfg.NATS == "" {
+		return nil
+	}
+	b, err := bus.Open(ctx, bus.Config{Dir: g.cfg.Data, URL: g.cfg.NATS, Log: g.cfg.Log.With("component", "bus")})
+	if err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	g.bus = b
+	return nil
+}
+
+func (g *Gateway) closeBus() {
+	if g.bus == nil {
+		return
+	}
+	if err := g.bus.Close(); err != nil {
+		g.log.Error("the store of conversations did not close well", "error", err)
+	}
+}
+
+// store is a session's place on the bus; nil where sessions end with the process, and in version 1, where they end
+// with their connection.
+func (g *Gateway) store(id string, version int) session.Store {
+	if g.bus == nil || version < 2 {
+		return nil
+	}
+	return g.bus.Session(id)
+}
+
+// restore takes up what another process has kept. A conversation that cannot be restored is logged and left as it is:
+// a later version may read it.
+func (g *Gateway) restore(ctx context.Context) error {
+	if g.bus == nil {
+		return nil
+	}
+	restored := 0
+	for kept, err := range g.bus.Sessions(ctx) {
+		if err != nil {
+			return fmt.Errorf("gateway: %w", err)
+		}
+		if g.restoreOne(ctx, kept) {
+			restored++
+		}
+	}
+	g.log.Info("conversations restored", "count", restored)
+	return nil
+}
+
+func (g *Gateway) restoreOne(ctx context.Context, kept bus.Stored) bool {
+	id := kept.Session.ID()
+	if kept.State == nil {
+		if err := kept.Session.Delete(ctx); err != nil {
+			g.log.Warn("the rest of a conversation could not be deleted", "session", id, "error", err)
+		}
+		return false
+	}
+	cfg := g.sessionConfig(server.NewSession{Version: 2}, id)
+	cfg.Store = kept.Session
+	sess, hash, err := session.Restore(cfg, session.Stored{ID: id, State: kept.State, Events: kept.Events})
+	if err != nil {
+		g.log.Error("a conversation could not be restored", "session", id, "error", err)
+		return false
+	}
+	if !g.server.Adopt(sess, hash) {
+		g.log.Error("a conversation could not be restored", "session", id, "error", "as many sessions as may run do")
+		return false
+	}
+	return true
+}
