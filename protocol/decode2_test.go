@@ -89,6 +89,21 @@ func TestDecodeEnvelopeRefuses(t *testing.T) {
 	}
 }
 
+// With an id, what is wrong stays the same, and the id comes with it.
+func TestDecodeEnvelopeRefusesWithID(t *testing.T) {
+	for _, c := range badInput {
+		if c.code != protocol.CodeInvalidMessage || !strings.HasPrefix(c.frame, `{"`) || !json.Valid([]byte(c.frame)) {
+			continue // no object, or none that can be read
+		}
+		_, want := protocol.DecodeEnvelope([]byte(c.frame), protocol.Client)
+		got, err := protocol.DecodeEnvelope([]byte(`{"id":"m7",`+c.frame[1:]), protocol.Client)
+		deep := strings.Contains(c.says, "levels") // is not read to its end
+		if err == nil || err.Error() != want.Error() || got.ID != "m7" && !deep || got.Message != nil {
+			t.Errorf("%s: got %v and the error %v, want %v", c.name, got, err, want)
+		}
+	}
+}
+
 // goodShapes says which of the shapes a field of a type takes, besides null where the field is optional.
 func goodShapes(typ reflect.Type) []string {
 	switch {
