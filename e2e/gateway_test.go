@@ -45,8 +45,13 @@ type gateway struct {
 
 func serve(t *testing.T, args ...string) *gateway {
 	t.Helper()
+	return serveAt(t, "127.0.0.1:0", args...)
+}
+
+func serveAt(t *testing.T, addr string, args ...string) *gateway {
+	t.Helper()
 	g := &gateway{T: t, log: new(bytes.Buffer)}
-	g.cmd = exec.Command(program(t), append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
+	g.cmd = exec.Command(program(t), append([]string{"serve", "--addr", addr}, args...)...)
 	g.cmd.Stderr = g.log
 	out, err := g.cmd.StdoutPipe()
 	if err != nil {
@@ -57,11 +62,11 @@ func serve(t *testing.T, args ...string) *gateway {
 	}
 	t.Cleanup(func() { _ = g.cmd.Process.Kill(); _ = g.cmd.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
-	_, addr, ok := strings.Cut(strings.TrimSpace(line), "Vela is at http://")
+	_, at, ok := strings.Cut(strings.TrimSpace(line), "Vela is at http://")
 	if !ok {
 		t.Fatalf("it said %q (%v)\n%s", line, err, g.log)
 	}
-	g.addr = addr
+	g.addr = at
 	g.eventually("ready", func() bool { status, _ := g.get("/readyz"); return status == http.StatusOK })
 	return g
 }
