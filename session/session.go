@@ -155,7 +155,9 @@ func (s *Session) ID() string { return s.cfg.ID }
 // peers that are still there: with 1001 when ctx was cancelled because of [ErrShutdown]. It returns once every
 // goroutine of the session has ended.
 func (s *Session) Run(ctx context.Context) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	// What the session runs ends when the session says so. Were it to end with ctx, an engine's error about that could
+	// arrive here before ctx's end does, and be told as the agent's.
+	children, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer s.turnAway()
 	defer close(s.done)
 	defer s.children.Wait()
@@ -177,7 +179,7 @@ func (s *Session) Run(ctx context.Context) {
 			return
 		}
 		s.journal.input(s.now, in)
-		if why := s.step(ctx, in); why != nil {
+		if why := s.step(children, in); why != nil {
 			s.end(why)
 			return
 		}
