@@ -40,6 +40,7 @@ type state struct {
 	Settings protocol.SessionStart `json:"settings"`
 	History  []kept                `json:"history"`
 	Turns    Turns                 `json:"turns"`
+	Answered int                   `json:"answered"` // the turns that History knows, by their number
 }
 
 // kept is one part of the conversation.
@@ -73,7 +74,7 @@ func (s *Session) save() {
 	if s.kept == nil {
 		return
 	}
-	st := state{Token: s.tokenHash, Turns: s.cfg.Turns, Settings: s.settings.asked()}
+	st := state{Token: s.tokenHash, Turns: s.cfg.Turns, Settings: s.settings.asked(), Answered: s.turns}
 	for _, m := range s.history {
 		st.History = append(st.History, kept(m))
 	}
@@ -134,7 +135,7 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 	for _, m := range st.History {
 		s.history = append(s.history, turn.Message(m))
 	}
-	r := restoring{session: s}
+	r := restoring{session: s, answered: st.Answered}
 	for _, text := range from.Events {
 		if err := r.take(text); err != nil {
 			return nil, st.Token, fmt.Errorf("session: a kept event of %s: %w", from.ID, err)
@@ -148,10 +149,14 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 // restoring is what the kept events say about where the session was.
 type restoring struct {
 	session  *Session
+	answered int // the turns that the kept history knows
 	state    protocol.State
-	open     protocol.ResponseCreated // the answer that had begun and not ended
-	asked    string
-	answered []byte
+	asked    string // what waits for the end of its answer
+	open     string // the answer that had begun and not ended
+	turn     string // the turn that was not measured
+	text     []byte // of the answer
+	began    int64  // when it did, in Unix ms
+	last     int64  // when the last event came
 }
 
 func (r *restoring) take(text []byte) error {
@@ -167,6 +172,7 @@ func (r *restoring) take(text []byte) error {
 		return fmt.Errorf("number %d follows %d", e.Seq, s.events.last)
 	}
 	s.events.add(time.UnixMilli(e.TS), e.Message)
+	r.last = e.TS
 	r.note(e.Message)
 	return nil
 }
@@ -175,18 +181,22 @@ func (r *restoring) note(m protocol.Message) {
 	s := r.session
 	switch m := m.(type) {
 	case protocol.SessionState:
-		r.state = m.Value
+		if r.state = m.Value; r.state == protocol.Idle {
+			r.asked = ""
+		}
 	case protocol.TranscriptPartial:
 		s.items = max(s.items, number(m.ItemID))
 	case protocol.TranscriptFinal:
 		s.items, r.asked = max(s.items, number(m.ItemID)), m.Text
 	case protocol.ResponseCreated:
 		s.turns = max(s.turns, number(m.ResponseID))
-		r.open, r.answered = m, nil
+		r.open, r.turn, r.text, r.began = m.ResponseID, m.TurnID, nil, r.last
 	case protocol.ResponseTextDelta:
-		r.answered = append(r.answered, m.Text...)
+		r.text = append(r.text, m.Text...)
 	case protocol.ResponseCompleted, protocol.ResponseCancelled:
-		r.open = protocol.ResponseCreated{}
+		r.open, r.asked = "", ""
+	case protocol.TurnMetrics:
+		r.turn = ""
 	}
 }
 
@@ -207,14 +217,26 @@ func (s *Session) interrupted() {
 		return
 	}
 	s.alone = s.now
-	if r.state == protocol.Idle || r.state == "" {
+	if r.asked != "" {
+		s.emit(s.wireError(errInterrupted, protocol.CodeInternal))
+	}
+	if r.open != "" {
+		s.emit(protocol.ResponseCancelled{ResponseID: r.open, Reason: protocol.CancelError, HeardText: string(r.text)})
+		s.remembered(r)
+	}
+	if r.turn != "" {
+		s.emit(protocol.TurnMetrics{TurnID: r.turn, TotalMs: r.last - r.began})
+	}
+	if r.asked != "" || r.state != protocol.Idle && r.state != "" {
+		s.emit(protocol.SessionState{Value: protocol.Idle})
+	}
+}
+
+// remembered makes what was broken off part of the conversation, unless it is already, or was mocked.
+func (s *Session) remembered(r *restoring) {
+	if number(r.turn) <= r.answered || s.settings.turns != Agent || r.asked == s.cfg.Mock.Question() {
 		return
 	}
-	if r.open.ResponseID != "" {
-		s.emit(s.wireError(errInterrupted, protocol.CodeInternal))
-		s.emit(protocol.ResponseCancelled{ResponseID: r.open.ResponseID, Reason: protocol.CancelError, HeardText: string(r.answered)})
-		s.rememberText(s.now, r.asked, string(r.answered))
-		s.save()
-	}
-	s.emit(protocol.SessionState{Value: protocol.Idle})
+	s.rememberText(s.now, r.asked, string(r.text))
+	s.save()
 }

@@ -161,6 +161,7 @@ func checkResumed(t *testing.T, k int, c *client) {
 			if open != string(protocol.CodeTurnInterrupted) || m.Reason != protocol.CancelError {
 				t.Errorf("after event %d: cancelled with %+v after %q", k, m, open)
 			}
+		case protocol.TurnMetrics: // of the turn that was broken off
 		case protocol.SessionState:
 			if m.Value != protocol.Idle {
 				t.Errorf("after event %d: restored into %s", k, m.Value)
