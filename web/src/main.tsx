@@ -5,6 +5,7 @@ import './style/frame.css';
 import './style/talk.css';
 import './style/helm.css';
 import './style/settings.css';
+import './style/sign-in.css';
 import './style/narrow.css';
 import './style/preferences.css';
 import { inputDevices, openMicrophone } from './audio/microphone';
@@ -12,18 +13,29 @@ import { fetchEngines } from './client/engines';
 import { Page } from './page/Page';
 import { App } from './state/app';
 
-function storage(): Storage | null {
+function storage(which: 'localStorage' | 'sessionStorage'): Storage | null {
   try {
-    return window.localStorage;
+    return window[which];
   } catch {
     return null; // closed to this page
   }
 }
 
+/** Made on the page and given to the browser as a download: nothing leaves the machine. */
+function save(name: string, text: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type: 'text/markdown' }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 const app = new App({
   location: window.location,
-  setAddress: (search) => history.replaceState(null, '', search),
-  storage: storage(),
+  setAddress: (search) => history.replaceState(null, '', window.location.pathname + search),
+  storage: storage('localStorage'),
+  tabStorage: storage('sessionStorage'),
+  save,
   timers: {
     now: () => Date.now(),
     set: (run, ms) => setTimeout(run, ms),
@@ -31,7 +43,7 @@ const app = new App({
   },
   steady: () => performance.now(),
   vibrate: () => navigator.vibrate?.(12),
-  fetchEngines,
+  fetchEngines: (token) => fetchEngines(token),
   openMicrophone,
   inputDevices,
 });
@@ -40,6 +52,11 @@ document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'hidden') app.hidden();
 });
 window.addEventListener('online', () => app.online());
+window.addEventListener('pagehide', () => app.leaving());
+window.addEventListener('pageshow', (event) => {
+  if (event.persisted) app.stayed();
+});
+window.addEventListener('hashchange', () => app.hashChanged());
 
 render(<Page app={app} />, document.getElementById('app')!);
 void app.start();

@@ -9,6 +9,8 @@ export type ConnectionState = 'not connected' | 'connecting' | 'connected' | 'di
 export type Cause =
   | { kind: 'closed'; code: number; reason: string }
   | { kind: 'malformed'; why: string }
+  /** The gateway takes no session with these settings. */
+  | { kind: 'refused'; code: string; message: string }
   | { kind: 'socket' };
 
 export interface ConnectionStatus {
@@ -16,6 +18,8 @@ export interface ConnectionStatus {
   cause: Cause | null;
   /** When the next try begins, in ms of the clock; null when none is planned. */
   retryAt: number | null;
+  /** Until when the session can be resumed, in ms of the clock, while it waits for that; Infinity when nobody knows. Never in version 1. */
+  keptUntil?: number;
 }
 
 /** What is used of a WebSocket; a test hands in its own. */
@@ -25,7 +29,7 @@ export interface Socket {
   onerror: ((event: never) => void) | null;
   onclose: ((event: { code: number; reason: string }) => void) | null;
   readonly readyState: number;
-  send(data: string): void;
+  send(data: string | Uint8Array<ArrayBuffer>): void;
   close(code?: number, reason?: string): void;
 }
 
@@ -40,27 +44,39 @@ export interface ConnectionOptions {
   url(): string;
   onStatus(status: ConnectionStatus): void;
   onEvent(event: ServerEvent): void;
-  socket?(url: string): Socket;
+  /** For a gateway that wants to know who comes. Nothing is offered without it. */
+  token?(): string | null;
+  socket?: OpenSocket;
   timers?: Timers;
   random?(): number;
 }
 
-const systemTimers: Timers = {
+/** Opens a socket; throws when the address or a subprotocol is none. */
+export type OpenSocket = (url: string, protocols: string[]) => Socket;
+
+export const openSocket: OpenSocket = (url, protocols) => new WebSocket(url, protocols) as unknown as Socket;
+
+/** A page cannot set headers on a socket, so its token is offered beside the version. The gateway never selects it. */
+export function offer(version: string, token: string | null): string[] {
+  return token === null ? [version] : [version, `vela.token.${token}`];
+}
+
+export const systemTimers: Timers = {
   now: () => Date.now(),
   set: (run, ms) => setTimeout(run, ms),
   clear: (id) => clearTimeout(id as ReturnType<typeof setTimeout>),
 };
 
-const OPEN = 1;
+export const OPEN = 1;
 
 /** A gateway that takes the socket and then says nothing is as good as none. */
-const readyWithin = 10_000;
+export const readyWithin = 10_000;
 
 /** A session that lived this long was no part of a series of failures. */
-const provenAfter = 10_000;
+export const provenAfter = 10_000;
 
 /**
- * One connection to a gateway at a time, through its whole life: connect, lose, come back.
+ * One connection of version 1 to a gateway at a time, through its whole life: connect, lose, come back.
  *
  * Start at connect(). Nothing here throws, whatever the gateway sends: what cannot be read ends in the state 'error'. A session ends with its
  * connection in version 1 of the protocol, so coming back means a new one.
@@ -124,8 +140,8 @@ export class Connection {
     this.#set({ state: 'connecting', cause: null, retryAt: null });
     let socket: Socket;
     try {
-      const open = this.#options.socket ?? ((url) => new WebSocket(url) as unknown as Socket);
-      socket = open(this.#options.url());
+      const token = this.#options.token?.() ?? null;
+      socket = (this.#options.socket ?? openSocket)(this.#options.url(), token === null ? [] : offer('vela.v1', token));
     } catch {
       this.#fail({ kind: 'socket' });
       return;

@@ -10,14 +10,14 @@ export type Decoded =
   | { kind: 'malformed'; why: string };
 
 type Payload = Record<string, unknown>;
-type Shape = (payload: Payload) => boolean;
+export type Shape = (payload: Payload) => boolean;
 
 const states: Record<State, true> = { idle: true, listening: true, thinking: true, speaking: true };
 
 const text: Shape = (p) => typeof p.text === 'string';
 
 // Typed by the union, so that an event added to the protocol does not compile until its shape is written here.
-const shapes: Record<ServerEvent['type'], Shape> = {
+export const shapes: Record<ServerEvent['type'], Shape> = {
   'session.ready': (p) => typeof p.sessionId === 'string' && p.sessionId !== '',
   'session.state': (p) => typeof p.value === 'string' && Object.hasOwn(states, p.value),
   'transcript.partial': text,
@@ -31,23 +31,31 @@ const shapes: Record<ServerEvent['type'], Shape> = {
     (p.retryable === undefined || typeof p.retryable === 'boolean'),
 };
 
-function isObject(value: unknown): value is Payload {
+export function isObject(value: unknown): value is Payload {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Reads one frame of the gateway. Never throws. */
-export function decode(data: unknown): Decoded {
-  if (typeof data !== 'string') return { kind: 'malformed', why: 'a binary frame' };
+/** What both versions have in common: a type and a payload, or the reason why there is none. */
+export function readEnvelope(data: unknown): { type: string; payload: Payload; envelope: Payload } | string {
+  if (typeof data !== 'string') return 'a binary frame';
   let envelope: unknown;
   try {
     envelope = JSON.parse(data);
   } catch {
-    return { kind: 'malformed', why: 'not JSON' };
+    return 'not JSON';
   }
-  if (!isObject(envelope)) return { kind: 'malformed', why: 'not an object' };
+  if (!isObject(envelope)) return 'not an object';
   const { type, payload } = envelope;
-  if (typeof type !== 'string' || type === '') return { kind: 'malformed', why: 'no type' };
-  if (!isObject(payload)) return { kind: 'malformed', why: `${type} without a payload` };
+  if (typeof type !== 'string' || type === '') return 'no type';
+  if (!isObject(payload)) return `${type} without a payload`;
+  return { type, payload, envelope };
+}
+
+/** Reads one frame of the gateway. Never throws. */
+export function decode(data: unknown): Decoded {
+  const read = readEnvelope(data);
+  if (typeof read === 'string') return { kind: 'malformed', why: read };
+  const { type, payload } = read;
   // Not a plain look-up: a type named "constructor" is unknown, not a function of Object.
   if (!Object.hasOwn(shapes, type)) return { kind: 'unknown', type };
   if (!shapes[type as ServerEvent['type']](payload)) return { kind: 'malformed', why: `a wrong payload of ${type}` };

@@ -26,12 +26,24 @@ test('an engine that is missing or nameless is none; one without a label has its
 
 test('a gateway that fails, answers something else or not at all gives null', async () => {
   const get = (body: string, status = 200): typeof fetch => async () => new Response(body, { status });
-  expect(await fetchEngines(get(JSON.stringify(answer)))).toEqual(readEngines(answer));
-  expect(await fetchEngines(get('<html>'))).toBeNull();
-  expect(await fetchEngines(get(JSON.stringify(answer), 500))).toBeNull();
-  expect(await fetchEngines(async () => Promise.reject(new TypeError('network')))).toBeNull();
+  expect(await fetchEngines(null, get(JSON.stringify(answer)))).toEqual(readEngines(answer));
+  expect(await fetchEngines(null, get('<html>'))).toBeNull();
+  expect(await fetchEngines(null, get(JSON.stringify(answer), 500))).toBeNull();
+  expect(await fetchEngines(null, async () => Promise.reject(new TypeError('network')))).toBeNull();
   const silent: typeof fetch = (_, init) => new Promise((_, no) => init!.signal!.addEventListener('abort', () => no(new Error('late'))));
-  expect(await fetchEngines(silent, 5)).toBeNull();
+  expect(await fetchEngines(null, silent, 5)).toBeNull();
+});
+
+test('a token goes with the question, and a gateway that wants one says so', async () => {
+  const asked: (string | null)[] = [];
+  const get: typeof fetch = async (_, init) => {
+    const who = new Headers(init!.headers).get('authorization');
+    asked.push(who);
+    return who === 'Bearer a.b.c' ? Response.json(answer) : new Response('', { status: 401 });
+  };
+  expect(await fetchEngines(null, get)).toBe('sign in');
+  expect(await fetchEngines('a.b.c', get)).toEqual(readEngines(answer));
+  expect(asked).toEqual([null, 'Bearer a.b.c']);
 });
 
 test('the socket is on the page\'s own origin', () => {

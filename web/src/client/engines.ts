@@ -44,10 +44,12 @@ export function readTurns(value: unknown): Turns | null {
   return value === 'agent' || value === 'deterministic' ? value : null;
 }
 
-/** Asks the gateway; null when it does not answer in time, or not so that it can be read. */
-export async function fetchEngines(get: typeof fetch = fetch, withinMs = 3000): Promise<Engines | null> {
+/** Asks the gateway; null when it does not answer in time, or not so that it can be read; 'sign in' when it wants to know first who asks. */
+export async function fetchEngines(token: string | null = null, get: typeof fetch = fetch, withinMs = 3000): Promise<Engines | 'sign in' | null> {
   try {
-    const answer = await get('/api/engines', { signal: AbortSignal.timeout(withinMs), cache: 'no-store' });
+    const headers: HeadersInit = token === null ? {} : { authorization: `Bearer ${token}` };
+    const answer = await get('/api/engines', { signal: AbortSignal.timeout(withinMs), cache: 'no-store', headers });
+    if (answer.status === 401) return 'sign in';
     return answer.ok ? readEngines(await answer.json()) : null;
   } catch {
     return null;

@@ -7,14 +7,23 @@ export class FakeSocket implements Socket {
   onerror: ((event: never) => void) | null = null;
   onclose: ((event: { code: number; reason: string }) => void) | null = null;
   readyState = 0;
-  readonly sent: { type: string; payload: Record<string, unknown> }[] = [];
+  readonly sent: { type: string; payload: Record<string, unknown>; id?: string }[] = [];
   closedWith: number | undefined;
+  /** In version 2: the number of the event said last. */
+  seq = 0;
 
-  constructor(readonly url: string) {}
+  constructor(
+    readonly url: string,
+    readonly protocols: string[] = [],
+  ) {}
 
-  send(data: string): void {
+  get second(): boolean {
+    return this.protocols[0] === 'vela.v2';
+  }
+
+  send(data: string | Uint8Array): void {
     if (this.readyState !== 1) throw new Error('send on a socket that is not open');
-    this.sent.push(JSON.parse(data));
+    this.sent.push(typeof data === 'string' ? JSON.parse(data) : { type: 'audio', payload: { bytes: [...data] } });
   }
 
   close(code?: number): void {
@@ -27,8 +36,10 @@ export class FakeSocket implements Socket {
     this.onopen?.(undefined as never);
   }
 
+  /** In version 2 with the next number, as far as it is an event of the session. */
   say(type: string, payload: unknown = {}): void {
-    this.sayRaw(JSON.stringify({ type, payload }));
+    const numbered = this.second && !['session.ready', 'error', 'history'].includes(type);
+    this.sayRaw(JSON.stringify({ type, payload, ...(numbered && { seq: ++this.seq, ts: 1_000_000 + this.seq }) }));
   }
 
   sayRaw(data: unknown): void {
@@ -44,15 +55,27 @@ export class FakeSocket implements Socket {
     this.onclose?.({ code, reason });
   }
 
-  /** As the gateway greets. */
-  greet(sessionId = 'session-1'): void {
+  /** As the gateway greets who begins. */
+  greet(sessionId = 'session-1', change: Record<string, unknown> = {}): void {
     this.open();
-    this.say('session.ready', { sessionId });
+    this.say('session.ready', this.second ? { ...terms(sessionId), ...change } : { sessionId });
     this.say('session.state', { value: 'idle' });
+  }
+
+  /** As it greets who comes back; what was missed is for the test to say. */
+  welcome(after: number, lastSeq = after, recovered = true): void {
+    this.open();
+    this.seq = after;
+    this.say('session.ready', { ...terms('session-1'), resumed: true, recovered, lastSeq });
   }
 
   get types(): string[] {
     return this.sent.map((e) => e.type);
+  }
+
+  /** What was sent after the greeting of version 2. */
+  get asked(): string[] {
+    return this.types.slice(1);
   }
 }
 
@@ -89,4 +112,33 @@ export class FakeTimers implements Timers {
     }
     this.#now = end;
   }
+}
+
+/** What is in force, as version 2 says it. */
+export function terms(sessionId: string): Record<string, unknown> {
+  return {
+    sessionId,
+    protocol: 2,
+    resumed: false,
+    recovered: false,
+    resumeToken: `token of ${sessionId}`,
+    resumeWindowMs: 120_000,
+    lastSeq: 0,
+    turns: 'agent',
+    agent: 'echo',
+    audio: { input: { encoding: 'pcm16', rate: 16000, framing: 'binary' } },
+    turnDetection: 'none',
+    interrupt: true,
+    approvals: false,
+    room: '',
+    features: ['text', 'audio_in', 'resume', 'history'],
+  };
+}
+
+/** sessionStorage, without a browser. */
+export class FakeStore {
+  readonly kept = new Map<string, string>();
+  getItem = (key: string): string | null => this.kept.get(key) ?? null;
+  setItem = (key: string, value: string): void => void this.kept.set(key, value);
+  removeItem = (key: string): void => void this.kept.delete(key);
 }

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import type { App } from '../state/app';
 import { helm } from '../state/helm';
 import { spanWords, useClock } from './clock';
+import { Composer, goType } from './Composer';
 import { restoreFocus, watchFocus } from './focus';
 import { Icon } from './Icon';
 import { TalkControl } from './TalkControl';
@@ -17,7 +18,7 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
   useEffect(watchFocus, []);
   useEffect(restoreFocus);
   return (
-    <section class="helm" data-phase={view.tone} data-held={talk.held ? 'yes' : 'no'} aria-label="Talk control">
+    <section class="helm" data-phase={view.tone} data-held={talk.held ? 'yes' : 'no'} data-typing={app.typing.value ? 'yes' : 'no'} aria-label="Talk control">
       <i class="halyard" />
       <TalkControl app={app} view={view} />
       <div class="state">
@@ -36,6 +37,11 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
             {view.small !== '' && (
               <p class="small">
                 {view.spaceHint ? <Space text={view.small} /> : view.small}
+                {view.unsent && view.input.shown && talk.unsent?.text && (
+                  <button type="button" class="link" id="send-unsent" disabled={view.input.disabled} onClick={() => app.sendUnsent()}>
+                    Send as text
+                  </button>
+                )}
                 {view.unsent && (
                   <button type="button" class="link" id="dismiss-unsent" onClick={() => app.dismissUnsent()}>
                     Dismiss
@@ -46,7 +52,9 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
           </>
         )}
       </div>
-      <div class="actions">
+      <div class="actions" data-stop={view.stop.disabled ? 'off' : 'on'} data-turns={model.turns}>
+        <Composer app={app} view={view} />
+        {(talk.held || model.turns === 'deterministic') && <span class="hint">{partial !== '' && talk.held ? view.title : ''}</span>}
         <button
           id="mocked"
           type="button"
@@ -58,12 +66,28 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
           <Icon name="run" />
           <span>Run a mocked turn</span>
         </button>
-        <span class="hint">{partial !== '' && talk.held ? view.title : ''}</span>
+        <button
+          type="button"
+          class="button type"
+          disabled={view.input.disabled}
+          aria-expanded={app.typing.value}
+          aria-controls="type"
+          onClick={() => {
+            if (app.typing.value) app.typing.value = false;
+            else goType(app);
+          }}
+        >
+          <Icon name="keyboard" />
+          <span>Type</span>
+        </button>
         <button id="stop" type="button" class="button stop" disabled={view.stop.disabled} aria-describedby="stop-why" onClick={() => app.stop()}>
           <Icon name="stop" />
           <span>{view.stop.word}</span> <kbd aria-hidden="true">Esc</kbd>
         </button>
       </div>
+      <p class="unseen" id="type-why">
+        {view.input.why || 'Enter sends, Shift and Enter break the line.'}
+      </p>
       <p class="unseen" id="talk-why">
         {view.control.description}
       </p>

@@ -19,6 +19,15 @@ const shapes = {
   close: <path d="M6 6l12 12M18 6L6 18" />,
   open: <path d="M9 6l6 6-6 6" />,
   stop: <rect x="7" y="7" width="10" height="10" rx="1" />,
+  send: <path d="M5 12h13M13 6l6 6-6 6" />,
+  keyboard: (
+    <>
+      <rect x="3" y="6" width="18" height="12" rx="2" />
+      <path d="M7 10h.1M11 10h.1M15 10h.1M8 14h8" />
+    </>
+  ),
+  new: <path d="M12 5v14M5 12h14" />,
+  save: <path d="M12 4v11M7 10.5l5 5 5-5M5 20h14" />,
   run: <path d="M8 5.5v13l10.5-6.5z" />,
   warning: <path d="M12 4l9 16H3zM12 10v4.5M12 17v.2" />,
 } satisfies Record<string, JSX.Element>;

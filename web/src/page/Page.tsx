@@ -6,12 +6,14 @@ import { BannerRow } from './BannerRow';
 import { Conversation } from './Conversation';
 import { HelmRow } from './HelmRow';
 import { SettingsDrawer } from './SettingsDrawer';
+import { SignIn } from './SignIn';
 import { TopBar } from './TopBar';
 import { listenToKeys } from './keys';
 
 export function Page({ app }: { app: App }): JSX.Element {
   const opener = useRef<HTMLButtonElement>(null);
   const open = app.settingsOpen.value;
+  const { signIn } = app.model.value;
   useEffect(() => listenToKeys(app), [app]);
   const close = (): void => {
     app.settingsOpen.value = false;
@@ -33,11 +35,15 @@ export function Page({ app }: { app: App }): JSX.Element {
       <div class="frame" inert={open}>
         <TopBar app={app} opener={opener} />
         <BannerRow app={app} />
-        <main class="talk">
-          <h1 class="unseen">Talk</h1>
-          <Conversation app={app} />
-          <HelmRow app={app} />
-        </main>
+        {signIn ? (
+          <SignIn app={app} asked={signIn} />
+        ) : (
+          <main class="talk">
+            <h1 class="unseen">Talk</h1>
+            <Conversation app={app} />
+            <HelmRow app={app} />
+          </main>
+        )}
       </div>
       {open && <SettingsDrawer app={app} onClose={close} />}
       <Announcer app={app} />

@@ -4,8 +4,10 @@ import type { Engine, Turns } from '../client/engines';
 import type { App } from '../state/app';
 import { turnActive } from '../state/helm';
 import type { Theme } from '../state/settings';
+import { duration } from '../state/banner';
 import { full, nameOf, recogniserLine } from '../state/view';
 import { Choice, Switch } from './Choice';
+import { ConversationTools } from './ConversationTools';
 import { Icon } from './Icon';
 import { Pennant } from './Pennant';
 
@@ -48,6 +50,10 @@ export function SettingsDrawer({ app, onClose }: { app: App; onClose(): void }):
           </button>
         </header>
         <div class="groups">
+          <section class="narrow-only">
+            <h3>Conversation</h3>
+            <ConversationTools app={app} place="settings" />
+          </section>
           <TurnsGroup app={app} />
           <EnginesGroup app={app} />
           <TalkingGroup app={app} />
@@ -175,15 +181,22 @@ function AppearanceGroup({ app }: { app: App }): JSX.Element {
 }
 
 function SessionGroup({ app }: { app: App }): JSX.Element {
-  const { talk, connection } = app.model.value;
+  const { talk, connection, turns } = app.model.value;
+  const { keptFor } = app;
   return (
     <section>
       <h3>Session</h3>
       <dl class="evidence">
         <dt>Protocol</dt>
-        <dd>version 1</dd>
+        <dd>{turns === 'agent' ? 'version 2' : 'version 1'}</dd>
         <dt>Session</dt>
         <dd id="session-id">{talk.sessionId ?? 'none'}</dd>
+        {keptFor !== null && (
+          <>
+            <dt>Kept for</dt>
+            <dd>{duration(keptFor)} after the connection is lost</dd>
+          </>
+        )}
       </dl>
       <button type="button" class="button" id="end-session" disabled={connection.state !== 'connected'} onClick={() => app.endSession()}>
         End session

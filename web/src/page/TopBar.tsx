@@ -1,6 +1,7 @@
 import type { JSX, Ref } from 'preact';
 import type { App } from '../state/app';
 import { connectionWord, sessionState, sessionWord } from '../state/view';
+import { ConversationTools } from './ConversationTools';
 import { Brand, Icon } from './Icon';
 
 export function TopBar({ app, opener }: { app: App; opener: Ref<HTMLButtonElement> }): JSX.Element {
@@ -12,6 +13,7 @@ export function TopBar({ app, opener }: { app: App; opener: Ref<HTMLButtonElemen
         <Brand />
         Vela
       </span>
+      {!app.model.value.signIn && <ConversationTools app={app} place="bar" />}
       <dl class="facts">
         <div class="fact">
           <dt class="label">Connection</dt>

@@ -1,21 +1,35 @@
 import type { JSX } from 'preact';
 import { answerer } from '../state/announce';
 import type { App } from '../state/app';
-import type { Cut, Turn } from '../state/talk';
+import type { Step, Turn } from '../state/talk';
+import { cutWords } from '../state/transcript';
 import { timeWords } from './clock';
+import { Icon } from './Icon';
 import { Pennant } from './Pennant';
 import { Waterfall } from './Waterfall';
 
-const cutWords: Record<Cut, string> = {
-  cancelled: 'you stopped this',
-  lost: 'the connection was lost',
-  failed: 'the answer broke off',
-};
+/** What the agent did on the way to its answer: a knot of the halyard each. */
+function Steps({ steps }: { steps: readonly Step[] }): JSX.Element {
+  const states = { running: 'runs', done: '', failed: 'failed', unknown: 'not finished' };
+  return (
+    <ul class="steps">
+      {steps.map((step) => (
+        <li key={step.id} class="step" data-state={step.state}>
+          <span>{step.name}</span>
+          {step.detail !== '' && <code>{step.detail}</code>}
+          <span class="took">{[states[step.state], step.took !== null && `${step.took.toLocaleString('en')} ms`].filter(Boolean).join(', ')}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
 
 export function TurnArticle({ app, turn, newest }: { app: App; turn: Turn; newest: boolean }): JSX.Element {
   const model = app.model.peek();
   const speaker = answerer(turn.kind, model);
-  const identity = turn.kind === 'voice' ? (model.engines?.agent?.name ?? '') : 'mocked';
+  const mocked = turn.kind === 'mocked' || turn.kind === 'shell';
+  const identity = mocked ? 'mocked' : (model.engines?.agent?.name ?? '');
+  const worked = turn.thought !== '' || turn.steps.length > 0;
   return (
     <article class="turn" data-turn={turn.id} data-kind={turn.kind} aria-label={`Turn at ${timeWords(turn.at)}`}>
       {turn.said !== '' && (
@@ -30,10 +44,20 @@ export function TurnArticle({ app, turn, newest }: { app: App; turn: Turn; newes
           </p>
         </div>
       )}
-      {(turn.answer !== '' || turn.cut) && (
+      {(turn.answer !== '' || turn.cut || worked) && (
         <div class="side agent">
           <Pennant identity={identity} hoisted />
           <p class="who">{speaker}</p>
+          {turn.thought !== '' && (
+            <details class="thought">
+              <summary>
+                <Icon name="open" small />
+                Thoughts, no part of the answer
+              </summary>
+              <p>{turn.thought}</p>
+            </details>
+          )}
+          {turn.steps.length > 0 && <Steps steps={turn.steps} />}
           <p class="said">
             <span data-who="agent">{turn.answer}</span>
             {turn.cut && <span class="cut">{cutWords[turn.cut]}</span>}

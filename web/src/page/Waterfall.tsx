@@ -1,23 +1,28 @@
 import type { JSX } from 'preact';
 import type { Turn } from '../state/talk';
+import { full } from '../state/view';
 import { Icon } from './Icon';
 
 interface Stage {
-  name: string;
+  name: 'Recognise' | 'First word';
   tone: 'listening' | 'thinking';
   from: number;
   to: number;
 }
 
-/** The stages of a spoken turn as this page saw their events arrive. A deterministic turn has none worth measuring. */
+/** The stages of an agent's turn: as the gateway measured them, and until it has, as this page saw their events arrive. */
 export function stages(turn: Turn): Stage[] {
-  if (turn.kind !== 'voice' || turn.released === null || turn.finalAt === null) return [];
-  const recognised = turn.finalAt - turn.released;
-  const all: Stage[] = [{ name: 'Recognise', tone: 'listening', from: 0, to: recognised }];
-  if (turn.firstWordAt !== null) {
-    all.push({ name: 'First word', tone: 'thinking', from: recognised, to: turn.firstWordAt - turn.released });
-  }
+  if (turn.kind === 'mocked' || turn.kind === 'shell') return [];
+  const [recognised, word] = turn.metrics ? [turn.metrics.sttMs, turn.metrics.firstTokenMs] : seen(turn);
+  const all: Stage[] = [];
+  if (recognised !== undefined) all.push({ name: 'Recognise', tone: 'listening', from: 0, to: recognised });
+  if (word !== undefined) all.push({ name: 'First word', tone: 'thinking', from: recognised ?? 0, to: (recognised ?? 0) + word });
   return all;
+}
+
+function seen({ released, finalAt, firstWordAt }: Turn): [recognised: number | undefined, word: number | undefined] {
+  if (released === null || finalAt === null) return [undefined, undefined];
+  return [finalAt - released, firstWordAt === null ? undefined : firstWordAt - finalAt];
 }
 
 /** A round length for the axis, which divides well by four. */
@@ -28,40 +33,49 @@ export function axis(ms: number): number {
 
 const milliseconds = (ms: number): string => Math.round(ms).toLocaleString('en');
 
+/** Who measured, what of it was the gateway's own, and what the model took. */
+function keyWords({ metrics }: Turn, recogniser: string | null, recognised: boolean): string {
+  const by = recogniser && recognised ? ` Recognised by ${full(recogniser)}` : '';
+  if (!metrics) return `As seen by this page.${by}`;
+  const { gatewayMs, usage } = metrics;
+  const tokens = usage ? ` ${milliseconds(usage.promptTokens)} tokens in, ${milliseconds(usage.completionTokens)} out.` : '';
+  return `Vela itself ${milliseconds(gatewayMs)} ms.${by}${tokens}`;
+}
+
 export function Waterfall({ turn, newest, recogniser }: { turn: Turn; newest: boolean; recogniser: string | null }): JSX.Element | null {
   const all = stages(turn);
   const last = all.at(-1);
   if (!last) return null;
   const length = axis(last.to);
   const spoken = all.map((s) => `${s.name} after ${milliseconds(s.to)} milliseconds`).join(', ');
+  const over = turn.done || turn.cut !== null || turn.metrics !== null;
   return (
     <details class="waterfall" open={newest}>
       <summary>
         <Icon name="open" small />
         <span>
-          <b>{(last.to / 1000).toFixed(2)} s</b> from letting go to {last.name === 'First word' ? 'the first word' : 'the transcript'}
+          <b>{(last.to / 1000).toFixed(2)} s</b> from {turn.kind === 'text' ? 'sending' : 'letting go'} to{' '}
+          {last.name === 'First word' ? 'the first word' : 'the transcript'}
         </span>
       </summary>
       <div class="stages" role="img" aria-label={`Latency of this turn: ${spoken}.`}>
-        {all.map((stage) => (
-          <>
-            <span>{stage.name}</span>
-            <div class="track">
-              <i
-                data-phase={stage.tone}
-                style={{ left: `${(100 * stage.from) / length}%`, width: `${Math.max(0.5, (100 * (stage.to - stage.from)) / length)}%` }}
-              />
-            </div>
-            <span class="value">{milliseconds(stage.to - stage.from)} ms</span>
-          </>
-        ))}
-        {all.length === 1 && (
-          <>
-            <span>First word</span>
-            <div class="track" />
-            <span class="value">{turn.done || turn.cut ? 'none' : ''}</span>
-          </>
-        )}
+        {(['Recognise', 'First word'] as const).map((name) => {
+          const stage = all.find((s) => s.name === name);
+          return (
+            <>
+              <span>{name}</span>
+              <div class="track">
+                {stage && (
+                  <i
+                    data-phase={stage.tone}
+                    style={{ left: `${(100 * stage.from) / length}%`, width: `${Math.max(0.5, (100 * (stage.to - stage.from)) / length)}%` }}
+                  />
+                )}
+              </div>
+              <span class="value">{stage ? `${milliseconds(stage.to - stage.from)} ms` : over || name === 'Recognise' ? 'none' : ''}</span>
+            </>
+          );
+        })}
         <span />
         <div class="axis">
           {[0, 0.25, 0.5, 0.75, 1].map((part) => (
@@ -70,7 +84,7 @@ export function Waterfall({ turn, newest, recogniser }: { turn: Turn; newest: bo
         </div>
         <span />
       </div>
-      {recogniser && <p class="key">As seen by this page. Recognised by {recogniser}.</p>}
+      <p class="key">{keyWords(turn, recogniser, all[0]!.name === 'Recognise')}</p>
     </details>
   );
 }

@@ -1,5 +1,5 @@
 /** What of the helm had the focus last, until something else got it. */
-let last: HTMLButtonElement | null = null;
+let last: HTMLButtonElement | HTMLTextAreaElement | null = null;
 
 /**
  * A control that is disabled while it has the focus loses it, and a keyboard user would be back at the top of the page after each turn. So
@@ -11,7 +11,8 @@ export function watchFocus(): () => void {
   document.addEventListener(
     'focusin',
     ({ target }) => {
-      last = target instanceof HTMLButtonElement && target.closest('.actions, .ring') ? target : null;
+      const ours = target instanceof HTMLButtonElement || target instanceof HTMLTextAreaElement;
+      last = ours && target.closest('.actions, .ring') ? target : null;
     },
     { signal },
   );

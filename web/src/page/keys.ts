@@ -1,4 +1,5 @@
 import type { App } from '../state/app';
+import { goType } from './Composer';
 import { holdSpace, letGoSpace, toggle } from './holding';
 
 /** Listens to the keys of the whole page. Returns what undoes it. */
@@ -16,6 +17,11 @@ function talksHere(target: EventTarget | null): boolean {
   return target === document.body || target === document.documentElement || target.id === 'talk' || target.id === 'conversation';
 }
 
+/** Where a stroke is a letter, not a command. */
+function writesHere(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+}
+
 function down(app: App, event: KeyboardEvent): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (app.settingsOpen.peek()) {
@@ -24,6 +30,9 @@ function down(app: App, event: KeyboardEvent): void {
   }
   if (event.key === 'Escape') {
     if (app.stop()) event.preventDefault();
+    else app.typing.value = false;
+  } else if (event.key === '/' && !writesHere(event.target)) {
+    if (goType(app)) event.preventDefault();
   } else if (event.key === ' ' && talksHere(event.target)) {
     // Also for repeats: a held key would scroll the conversation.
     event.preventDefault();

@@ -1,3 +1,4 @@
+import type { TurnKind } from './talk';
 import { agentName, connectionWord, phaseWords, type Model } from './view';
 
 /**
@@ -9,7 +10,7 @@ export function announcements(before: Model, after: Model): string[] {
 }
 
 function connection(before: Model, after: Model): string[] {
-  const ready = (m: Model): boolean => m.connection.state === 'connected' && m.talk.sessionId !== null;
+  const ready = (m: Model): boolean => m.connection.state === 'connected' && m.talk.sessionId !== null && !m.talk.kept;
   if (!ready(before) && ready(after)) return ['Connected'];
   const { state } = after.connection;
   if (state === 'connecting' && before.connection.state !== state) return [connectionWord(after.connection)];
@@ -21,7 +22,7 @@ function turns(before: Model, after: Model): string[] {
   const told: string[] = [];
   const unchanged = new Set(before.talk.turns);
   for (const turn of after.talk.turns) {
-    if (unchanged.has(turn)) continue;
+    if (unchanged.has(turn) || turn.past) continue;
     const was = before.talk.turns.find((t) => t.id === turn.id);
     if (!was && turn.said) told.push(`You said: ${turn.said}`);
     if (turn.done && !was?.done && turn.answer) told.push(`${answerer(turn.kind, after)}: ${turn.answer}`);
@@ -29,8 +30,8 @@ function turns(before: Model, after: Model): string[] {
   return told;
 }
 
-export function answerer(kind: 'mocked' | 'shell' | 'voice', model: Model): string {
-  return kind === 'voice' ? agentName(model) : 'Mocked assistant';
+export function answerer(kind: TurnKind, model: Model): string {
+  return kind === 'mocked' || kind === 'shell' ? 'Mocked assistant' : agentName(model);
 }
 
 function phase(before: Model, after: Model): string[] {

@@ -14,6 +14,7 @@ function model(connection: Partial<ConnectionStatus> = {}, talk: Partial<Talk> =
     engines,
     microphone: 'open',
     tapInsteadOfHold: false,
+    signIn: null,
     ...change,
   };
 }
@@ -27,12 +28,21 @@ function read(m: Model, now = 0, idleMs = 0): string | null {
 const closed = (code: number, retryAt: number | null = null): Model =>
   model({ state: 'disconnected', cause: { kind: 'closed', code, reason: '' }, retryAt });
 
+const kept = (retryAt: number, keptUntil: number): Model => ({ ...closed(1006, retryAt), connection: { ...closed(1006, retryAt).connection, keptUntil } });
+
 describe('the words', () => {
   test.each<[string, Model, string | null]>([
     ['all is well', model(), null],
     ['connecting', model({ state: 'connecting' }), null],
     ['not connected', model({ state: 'not connected' }), 'Not connected. Nothing is sent and nothing is heard. [Connect]'],
     ['lost', closed(1006, 4000), 'Connection lost. Trying again in 4 s. [Try now]'],
+    ['lost, and kept', kept(4000, 98_000), 'Connection lost. Trying again in 4 s. The session is kept for 1:38. [Try now]'],
+    ['lost, and nobody knows how long', kept(4000, Infinity), 'Connection lost. Trying again in 4 s. [Try now]'],
+    ['lost, and kept no longer', kept(4000, 0), 'Connection lost. Trying again in 4 s. [Try now]'],
+    ['taken over', closed(4002), 'This session went on in another window. [Take it back]'],
+    ['gone', closed(4006), 'The session has ended. [Start a new session]'],
+    ['no such settings', model({ state: 'error', cause: { kind: 'refused', code: 'unsupported', message: 'No opus' } }), 'This gateway cannot do that. No opus. [Settings]'],
+    ['a token is wanted: its own view says so', { ...closed(4001), signIn: 'needed' }, null],
     ['going away', closed(1001, 3001), 'Connection lost. Trying again in 4 s. [Try now]'],
     ['the last moment', closed(1011, 1), 'Connection lost. Trying again in 1 s. [Try now]'],
     ['refused', closed(1008), 'The gateway refused this page.'],
@@ -56,7 +66,9 @@ describe('the words', () => {
     ['agent_unavailable', 'Echo is not there. [Choose another]'],
     ['agent_failed', 'Echo stopped with an error. [Dismiss]'],
     ['agent_timeout', 'Echo did not answer in time. Your words are kept. [Dismiss]'],
-    ['speech_unavailable', 'Recognition is not available. [Dismiss]'],
+    ['speech_unavailable', 'Recognition is not available. You can type. [Dismiss]'],
+    ['turn_interrupted', 'The gateway was started again in the middle of the answer. Your words are kept. [Dismiss]'],
+    ['unsupported', 'This gateway cannot do that. Nothing changed. [Dismiss]'],
     ['mocked_turn_in_flight', 'A turn is still running. [Dismiss]'],
     ['turn_in_flight', 'A turn is still running. [Dismiss]'],
     ['audio_too_long', 'Too long: at most 10 minutes in one turn. [Dismiss]'],
@@ -73,6 +85,14 @@ describe('the words', () => {
     expect(Object.keys(failureWords).sort()).toEqual(Object.keys(errorCodes).sort());
     for (const code of Object.keys(closeCodes)) expect(read(closed(Number(code), closeCodes[Number(code)]!.reconnect ? 1 : null))).toBeTruthy();
   });
+});
+
+test('what can be asked again, once something was said', () => {
+  const turns = [{ said: 'a question' } as never];
+  expect(read(model({}, { turns, failure: { code: 'agent_timeout', message: '' } }))).toBe(
+    'Echo did not answer in time. Your words are kept. [Ask again]',
+  );
+  expect(read(model({}, { turns, failure: { code: 'agent_timeout', message: '' } }, { turns: 'deterministic' }))).toMatch(/Dismiss/);
 });
 
 test('one at a time: the connection before the microphone before the turn before the new session', () => {

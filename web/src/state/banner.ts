@@ -2,7 +2,7 @@ import type { ErrorCode } from '@vela/protocol';
 import { agentName, faultOf, full, type Fault, type Model } from './view';
 
 /** What the button of a banner does. */
-export type BannerAction = 'connect' | 'try now' | 'microphone' | 'settings' | 'dismiss failure' | 'dismiss new session';
+export type BannerAction = 'connect' | 'try now' | 'microphone' | 'settings' | 'ask again' | 'dismiss failure' | 'dismiss new session';
 
 export interface Banner {
   strong: string;
@@ -39,14 +39,15 @@ export function banner(model: Model, now: number, idleMs: number): Banner | null
   );
 }
 
-function connectionBanner({ connection }: Model, now: number, idleMs: number): Banner | null {
+function connectionBanner({ connection, signIn }: Model, now: number, idleMs: number): Banner | null {
   const { state, cause, retryAt } = connection;
+  if (signIn) return null; // the view that asks for the token says it all
   if (retryAt !== null) {
     const seconds = Math.max(1, Math.ceil((retryAt - now) / 1000));
     return {
       strong: 'Connection lost.',
       text: '',
-      countdown: `Trying again in ${seconds} s.`,
+      countdown: `Trying again in ${seconds} s.${keptFor(connection.keptUntil, now)}`,
       alert: true,
       tone: 'passing',
       action: { does: 'try now', word: 'Try now' },
@@ -62,6 +63,9 @@ function connectionBanner({ connection }: Model, now: number, idleMs: number): B
     };
   }
   if (state === 'error') {
+    if (cause?.kind === 'refused') {
+      return { strong: 'This gateway cannot do that.', text: full(cause.message), alert: true, tone: 'bad', action: { does: 'settings', word: 'Settings' } };
+    }
     const text = cause?.kind === 'malformed' ? 'The gateway sent a message that this page cannot read.' : 'The gateway cannot be reached.';
     return { strong: 'Connection error.', text, alert: true, tone: 'bad', action: { does: 'connect', word: 'Connect again' } };
   }
@@ -69,17 +73,29 @@ function connectionBanner({ connection }: Model, now: number, idleMs: number): B
   return null;
 }
 
+/** How long the session is kept, as 1:38; nothing when it is not, or nobody knows. */
+function keptFor(until: number | undefined, now: number): string {
+  if (until === undefined || !Number.isFinite(until) || until <= now) return '';
+  const s = Math.ceil((until - now) / 1000);
+  return ` The session is kept for ${Math.floor(s / 60)}:${String(s % 60).padStart(2, '0')}.`;
+}
+
 function closedBanner(code: number, idleMs: number): Banner {
   const connect = (word: string): Banner['action'] => ({ does: 'connect', word });
   switch (code) {
     case 1008:
+    case 4001:
       return { strong: 'The gateway refused this page.', text: '', alert: true, tone: 'bad', action: null };
     case 1009:
       return { strong: 'The gateway closed the connection:', text: 'a message was too big.', alert: true, tone: 'bad', action: connect('Connect again') };
+    case 4002:
+      return { strong: 'This session went on in another window.', text: '', alert: true, tone: 'bad', action: connect('Take it back') };
     case 4004:
       return { strong: 'The gateway is full.', text: '', alert: true, tone: 'bad', action: connect('Try again') };
     case 4005:
       return { strong: 'Disconnected.', text: `Closed after ${duration(idleMs)} without a turn.`, alert: true, tone: 'bad', action: connect('Start a new session') };
+    case 4006:
+      return { strong: 'The session has ended.', text: '', alert: true, tone: 'bad', action: connect('Start a new session') };
     default:
       return { strong: 'Disconnected.', text: 'The gateway closed the connection.', alert: true, tone: 'bad', action: connect('Start a new session') };
   }
@@ -119,10 +135,16 @@ export const failureWords: Record<ErrorCode, readonly [strong: string, text: str
   agent_unavailable: ['{agent} is not there.', ''],
   agent_failed: ['{agent} stopped with an error.', ''],
   agent_timeout: ['{agent} did not answer in time.', 'Your words are kept.'],
-  speech_unavailable: ['Recognition is not available.', ''],
+  speech_unavailable: ['Recognition is not available.', 'You can type.'],
   speech_failed: ['Recognition failed.', 'Say it again.'],
   session_limit: ['The gateway is full.', ''],
+  turn_interrupted: ['The gateway was started again in the middle of the answer.', 'Your words are kept.'],
+  unsupported: ['This gateway cannot do that.', 'Nothing changed.'],
+  session_gone: ['The session has ended.', ''],
 };
+
+/** What can be asked again: the agent was not to blame for the words. */
+const again = new Set(['agent_timeout', 'turn_interrupted']);
 
 function failureBanner(model: Model): Banner | null {
   const { failure } = model.talk;
@@ -135,7 +157,9 @@ function failureBanner(model: Model): Banner | null {
   }
   if (failure.code === 'speech_unavailable') {
     const why = model.engines?.transcriber?.why;
-    return { strong, text: why ? full(why) : known[1], alert: true, tone: 'bad', action: dismissFailure };
+    const text = [why && full(why), model.turns === 'agent' && known[1]].filter(Boolean).join(' ');
+    return { strong, text, alert: true, tone: 'bad', action: dismissFailure };
   }
-  return { strong, text: known[1], alert: true, tone: 'bad', action: dismissFailure };
+  const asks = again.has(failure.code) && model.turns === 'agent' && model.talk.turns.at(-1)?.said;
+  return { strong, text: known[1], alert: true, tone: 'bad', action: asks ? { does: 'ask again', word: 'Ask again' } : dismissFailure };
 }

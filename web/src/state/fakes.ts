@@ -1,7 +1,7 @@
 // For tests: the page without a browser.
 import type { Chunk } from '../audio/chunker';
 import { MicrophoneError, type MicrophoneEvents, type MicrophoneFault } from '../audio/microphone';
-import { FakeSocket, FakeTimers } from '../client/fakes';
+import { FakeSocket, FakeStore, FakeTimers } from '../client/fakes';
 import type { Engines, Turns } from '../client/engines';
 import { App } from './app';
 
@@ -57,6 +57,8 @@ export interface Bench {
   microphone: FakeMicrophone;
   addresses: string[];
   stored: Map<string, string>;
+  tab: FakeStore;
+  saved: { name: string; text: string }[];
 }
 
 export interface BenchOptions {
@@ -64,33 +66,41 @@ export interface BenchOptions {
   search?: string;
   engines?: Engines | null;
   greet?: boolean;
+  hash?: string;
+  tab?: FakeStore;
+  /** What the gateway makes of who asks. */
+  admits?(token: string | null): boolean;
 }
 
 /** An app that has started and, unless told otherwise, was greeted by the gateway. */
-export async function bench({ turns = 'deterministic', search = '', engines: has = engines, greet = true }: BenchOptions = {}): Promise<Bench> {
+export async function bench(options: BenchOptions = {}): Promise<Bench> {
+  const { turns = 'deterministic', search = '', engines: has = engines, greet = true, hash = '', tab = new FakeStore(), admits = () => true } = options;
   const sockets: FakeSocket[] = [];
   const timers = new FakeTimers();
   const microphone = new FakeMicrophone();
   const addresses: string[] = [];
   const stored = new Map<string, string>();
+  const saved: { name: string; text: string }[] = [];
   const app = new App({
-    location: { protocol: 'http:', host: 'gateway', search },
+    location: { protocol: 'http:', host: 'gateway', search, hash },
     setAddress: (a) => addresses.push(a),
+    tabStorage: tab,
+    save: (name, text) => saved.push({ name, text }),
     storage: { getItem: (k) => stored.get(k) ?? null, setItem: (k, v) => void stored.set(k, v) },
     timers,
     steady: () => timers.now(),
     vibrate: () => {},
-    fetchEngines: async () => has && { ...has, turns },
+    fetchEngines: async (token) => (admits(token) ? has && { ...has, turns } : 'sign in'),
     openMicrophone: microphone.open,
     inputDevices: async () => [],
-    socket: (url) => {
-      sockets.push(new FakeSocket(url));
+    socket: (url, protocols) => {
+      sockets.push(new FakeSocket(url, protocols));
       return sockets.at(-1)!;
     },
   });
   await app.start();
   if (greet) sockets.at(-1)!.greet();
-  return { app, sockets, socket: () => sockets.at(-1)!, timers, microphone, addresses, stored };
+  return { app, sockets, socket: () => sockets.at(-1)!, timers, microphone, addresses, stored, tab, saved };
 }
 
 /** Lets everything that was promised happen. */

@@ -24,11 +24,16 @@ export interface Helm {
     description: string;
   };
   mocked: { disabled: boolean; why: string };
+  /** The typed input; shown false where there is none, and where its place is taken. */
+  input: { shown: boolean; disabled: boolean; why: string };
+  /** A new conversation in the same session. */
+  clear: { shown: boolean; disabled: boolean; why: string };
   stop: { word: 'Discard' | 'Cancel' | 'Stop'; disabled: boolean; why: string };
   timed: boolean;
 }
 
 const howToTalk = 'Hold the Space bar or this button while you speak; or press Enter to start, and again to send. Escape cancels.';
+const howToInterrupt = 'Speaking over the answer ends it, and begins your next turn. Escape stops the answer.';
 const howToTap = 'Press to start, press again to send. Escape cancels.';
 const howToShell = 'No microphone: this sends placeholder audio. Hold it, or press Enter to start, and again to send. Escape cancels.';
 
@@ -38,7 +43,12 @@ const whyUnsent: Record<Unsent, string> = {
   pointer: 'Not sent, because the hold was broken off.',
   microphone: 'Not sent, because the microphone went away.',
   connection: 'Not sent, because the connection was lost.',
+  busy: 'Not sent, because a turn was still running.',
+  refused: 'Not sent, because the gateway did not take it.',
 };
+
+/** In agent turns, where a keyboard does as well. */
+const typeMeanwhile = ' You can type meanwhile.';
 
 const faultWords: Record<Fault, { title: string; small: string }> = {
   refused: { title: 'The browser refused the microphone', small: 'Allow it beside the address bar, then try again.' },
@@ -57,11 +67,16 @@ function inFlight(talk: Model['talk']): boolean {
   return talk.inFlight !== null || talk.phase === 'thinking' || talk.phase === 'speaking';
 }
 
+/** Whether a hold, or typed words, would end what runs now. Nothing does while the user's own words are still being recognised. */
+export function interruptible({ talk }: Model): boolean {
+  return talk.interrupt && (talk.phase === 'thinking' || talk.phase === 'speaking');
+}
+
 /** Why nothing can be said or run now, first reason first; null when it can. */
 function off(model: Model): string | null {
   const { connection, talk } = model;
   if (connection.state !== 'connected') return 'Off: there is no connection to the gateway.';
-  if (talk.sessionId === null) return 'Off: the session is not ready yet.';
+  if (talk.sessionId === null || talk.kept) return 'Off: the session is not ready yet.';
   if (inFlight(talk)) {
     return talk.inFlight === 'mocked' || model.turns === 'deterministic'
       ? 'Off: a mocked turn is in flight. Wait, or cancel it.'
@@ -76,11 +91,13 @@ export function helm(model: Model): Helm {
   const shell = turns === 'deterministic';
   const fault = faultOf(model);
   const blocked = off(model);
-  const there = model.connection.state === 'connected' && talk.sessionId !== null;
+  const over = interruptible(model);
+  const there = model.connection.state === 'connected' && talk.sessionId !== null && !talk.kept;
   const active = there && turnActive(model);
   const refused = fault !== null && !talk.inFlight;
   const stopWord = talk.held ? 'Discard' : shell || talk.inFlight === 'mocked' ? 'Cancel' : 'Stop';
-  const controlOff = blocked ?? (fault ? `Off: ${faultWords[fault].title.toLowerCase()}.` : null);
+  const free = there && over ? null : blocked;
+  const controlOff = free ?? (fault ? `Off: ${faultWords[fault].title.toLowerCase()}.` : null);
   return {
     ...words(model, there, refused ? fault : null),
     control: {
@@ -88,11 +105,22 @@ export function helm(model: Model): Helm {
       ring: ring(model, there, refused),
       label: controlLabel(model),
       disabled: controlOff !== null && talk.held === null,
-      description: controlOff ?? (shell ? howToShell : model.tapInsteadOfHold ? howToTap : howToTalk),
+      description: controlOff ?? (over ? howToInterrupt : shell ? howToShell : model.tapInsteadOfHold ? howToTap : howToTalk),
     },
     mocked: {
       disabled: blocked !== null || talk.held !== null,
       why: talk.held ? 'Off while the control is held.' : (blocked ?? ''),
+    },
+    input: {
+      shown: !shell && talk.held === null,
+      // What cannot be taken now comes back as unsent; the caret stays where it is.
+      disabled: !there || (blocked !== null && !talk.interrupt),
+      why: !there || !talk.interrupt ? (blocked ?? '') : '',
+    },
+    clear: {
+      shown: !shell,
+      disabled: blocked !== null || talk.held !== null || talk.turns.length === 0 || talk.clearing,
+      why: blocked ?? (talk.held ? 'Off while the control is held.' : talk.turns.length === 0 ? 'Off: nothing has been said.' : ''),
     },
     stop: { word: stopWord, disabled: !active, why: active ? '' : 'Off: no turn is active.' },
     timed: active && (talk.held !== null || talk.phase !== 'idle'),
@@ -103,7 +131,7 @@ function waiting({ connection, talk }: Model): boolean {
   return (
     connection.state === 'connecting' ||
     connection.retryAt !== null ||
-    (connection.state === 'connected' && talk.sessionId === null)
+    (connection.state === 'connected' && (talk.sessionId === null || talk.kept))
   );
 }
 
@@ -125,7 +153,9 @@ function ring(model: Model, there: boolean, refused: boolean): RingLook {
 }
 
 /** It stays the same while held: that the control is pressed is a state of it, not another name. */
-function controlLabel({ turns, tapInsteadOfHold: tap }: Model): string {
+function controlLabel(model: Model): string {
+  const { turns, tapInsteadOfHold: tap } = model;
+  if (interruptible(model)) return tap ? 'Press to interrupt' : 'Hold to interrupt';
   if (turns === 'deterministic') return `Control shell, ${tap ? 'press' : 'hold'} to send placeholder audio`;
   return tap ? 'Press to talk' : 'Hold to talk';
 }
@@ -139,7 +169,10 @@ function words(model: Model, there: boolean, fault: Fault | null): Words {
   const { talk } = model;
   const tone = talk.held ? 'listening' : talk.phase;
   const word = phaseWords[tone];
-  if (fault) return { ...plain, tone: 'bad', word: 'Microphone off', ...faultWords[fault] };
+  if (fault) {
+    const { title, small } = faultWords[fault];
+    return { ...plain, tone: 'bad', word: 'Microphone off', title, small: small + typeMeanwhile };
+  }
   if (talk.held) return { ...plain, tone, word, title: model.tapInsteadOfHold ? 'Press again to send' : 'Let go anywhere to send', small: '' };
   if (inFlight(talk)) return { ...plain, tone, word, ...inFlightWords(model) };
   if (model.microphone === 'opening' && model.turns === 'agent') {
@@ -156,14 +189,18 @@ function unsentWords(model: Model, there: boolean): Omit<Words, 'spaceHint'> {
   return { ...base, title: text || 'Nothing was sent', small: whyUnsent[why], unsent: true };
 }
 
-function inFlightWords({ talk, turns }: Model): { title: string; small: string } {
+function inFlightWords(model: Model): { title: string; small: string } {
+  const { talk, turns, tapInsteadOfHold: tap } = model;
   if (turns === 'deterministic') {
     return { title: 'Mocked turn in flight', small: 'The control shell works again when the turn ends or is cancelled.' };
   }
+  const over = interruptible(model);
+  const small = over ? (tap ? 'Press to interrupt' : 'Hold to interrupt') : 'Wait, or stop the answer';
   if (talk.inFlight === 'mocked') {
-    return { title: 'Mocked turn in flight', small: 'You can talk again when the turn ends or is cancelled.' };
+    return { title: 'Mocked turn in flight', small: over ? small : 'You can talk again when the turn ends or is cancelled.' };
   }
-  return { title: talk.phase === 'speaking' ? 'Answering' : 'Working on it', small: 'Wait, or stop the answer' };
+  if (talk.phase === 'speaking') return { title: 'Answering', small };
+  return { title: talk.phase === 'thinking' ? 'Working on it' : 'Recognising what you said', small };
 }
 
 function idleWords(model: Model): { title: string; small: string; spaceHint: boolean } {
@@ -187,10 +224,19 @@ function idleWords(model: Model): { title: string; small: string; spaceHint: boo
   }
 }
 
+const whereItWas = 'What was said stays here. The conversation goes on where it was.';
+
 function connectionWords(model: Model): { tone: Helm['tone']; word: string; title: string; small: string } {
   const { connection, talk } = model;
   const word = connectionWord(connection);
   const said = talk.turns.length > 0;
+  // A page that was just loaded has lost nothing, though its session is kept.
+  if (talk.kept && (connection.retryAt !== null || (talk.sessionId !== null && (waiting(model) || connection.cause?.kind === 'socket')))) {
+    return { tone: 'idle', word, title: 'Connection lost', small: said ? whereItWas : 'The session goes on where it was.' };
+  }
+  if (connection.cause?.kind === 'closed' && connection.cause.code === 4002) {
+    return { tone: 'idle', word, title: 'Gone to another window', small: 'What was said stays here.' };
+  }
   if (connection.retryAt !== null) {
     return { tone: 'idle', word, title: 'Connection lost', small: said ? 'What was said stays here.' : 'The page comes back by itself.' };
   }
@@ -201,7 +247,7 @@ function connectionWords(model: Model): { tone: Helm['tone']; word: string; titl
     case 'error':
       return { tone: 'bad', word, title: 'Connection error', small: said ? 'What was said stays here. Connect again to go on.' : 'Connect again to go on.' };
     case 'disconnected':
-      return { tone: 'idle', word, title: 'Disconnected', small: 'The session was not kept. A new one starts empty.' };
+      return { tone: 'idle', word, title: 'Disconnected', small: talk.kept ? whereItWas : 'The session was not kept. A new one starts empty.' };
     default:
       return { tone: 'idle', word, title: 'Not connected', small: 'The page has no connection to the gateway.' };
   }

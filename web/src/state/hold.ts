@@ -1,6 +1,5 @@
 import type { ClientEvent } from '@vela/protocol';
 import type { Chunk } from '../audio/chunker';
-import { base64 } from '../audio/base64';
 import { MicrophoneError, type MicrophoneEvents, type OpenMicrophone } from '../audio/microphone';
 import type { Timers } from '../client/connection';
 import type { Action, Unsent } from './talk';
@@ -18,6 +17,10 @@ const placeholder = 'placeholder';
 export interface HoldOptions {
   timers: Timers;
   send(event: ClientEvent): boolean;
+  sendAudio(pcm: Chunk['pcm']): boolean;
+  commit(): void;
+  /** Tells the gateway that what was said so far is no turn. */
+  forget(): void;
   dispatch(action: Action): void;
   onMicrophone(state: MicrophoneState): void;
   onLevel(level: number): void;
@@ -56,7 +59,7 @@ export class Hold {
 
   pressShell(): void {
     if (this.#phase !== 'no') return;
-    if (!this.#append(placeholder)) return;
+    if (!this.#o.send({ type: 'input_audio.append', payload: { chunk: placeholder } })) return;
     this.#begin('shell');
   }
 
@@ -105,7 +108,7 @@ export class Hold {
     if (this.#phase === 'shell') {
       this.#phase = 'no';
       this.#o.dispatch({ type: 'released' });
-      this.#o.send({ type: 'input_audio.commit', payload: {} });
+      this.#o.commit();
     } else if (this.#phase === 'voice') {
       await this.#releaseVoice();
     }
@@ -124,7 +127,7 @@ export class Hold {
     await this.#microphone?.flush();
     if (this.#phase !== 'draining' || this.#number !== number) return; // cancelled meanwhile
     this.#phase = 'no';
-    this.#o.send({ type: 'input_audio.commit', payload: {} });
+    this.#o.commit();
   }
 
   /** Escape, or the stop control while held: nothing is sent. Says whether there was a hold. */
@@ -168,21 +171,17 @@ export class Hold {
     this.#o.dispatch({ type: 'held', kind: phase });
   }
 
-  /** Ends a hold that is not to be answered. Version 1 has no other word for it than the cancel. */
+  /** Ends a hold that is not to be answered. */
   #end(): void {
     this.#phase = 'no';
     if (this.#microphone) this.#releaseLater();
-    if (this.#sent > 0) this.#o.send({ type: 'response.cancel', payload: {} });
+    if (this.#sent > 0) this.#o.forget();
   }
 
   #chunk(chunk: Chunk): void {
     if (this.#phase !== 'voice' && this.#phase !== 'draining') return;
     if (this.#phase === 'voice') this.#o.onLevel(chunk.level);
-    if (this.#append(base64(chunk.pcm))) this.#sent++;
-  }
-
-  #append(chunk: string): boolean {
-    return this.#o.send({ type: 'input_audio.append', payload: { chunk } });
+    if (this.#o.sendAudio(chunk.pcm)) this.#sent++;
   }
 
   #unplugged(): void {

@@ -1,10 +1,22 @@
-import type { ServerEvent, State } from '@vela/protocol';
+import type { HistoryItem, ServerEvent, ServerEventV2, State, TurnMetricsPayload } from '@vela/protocol';
 
-/** How a turn began: the fixed turn, the control shell of deterministic turns, or a voice. */
-export type TurnKind = 'mocked' | 'shell' | 'voice';
+/** How a turn began: the fixed turn, the control shell of deterministic turns, a voice, or the keyboard. */
+export type TurnKind = 'mocked' | 'shell' | 'voice' | 'text';
 
 /** Why an answer is not whole. */
-export type Cut = 'cancelled' | 'lost' | 'failed';
+export type Cut = 'cancelled' | 'interrupted' | 'lost' | 'failed' | 'stopped';
+
+/** One use of a tool. */
+export interface Step {
+  id: string;
+  name: string;
+  /** What of its input says most. */
+  detail: string;
+  state: 'running' | 'done' | 'failed' | 'unknown';
+  began: number;
+  /** How long it took, in ms of one clock; null while it runs, and where nobody knows. */
+  took: number | null;
+}
 
 export interface Turn {
   id: number;
@@ -19,10 +31,17 @@ export interface Turn {
   released: number | null;
   finalAt: number | null;
   firstWordAt: number | null;
+  /** The gateway's own name of the turn, and its measurements once it is over. */
+  turnId: string | null;
+  metrics: TurnMetricsPayload | null;
+  thought: string;
+  steps: readonly Step[];
+  /** Said before this page was there: read from the history, not heard by it. */
+  past: boolean;
 }
 
 /** Why what was being said was not sent. */
-export type Unsent = 'focus' | 'hidden' | 'pointer' | 'microphone' | 'connection';
+export type Unsent = 'focus' | 'hidden' | 'pointer' | 'microphone' | 'connection' | 'busy' | 'refused';
 
 /** Something that went wrong in the gateway, until it is dismissed or the next turn begins. */
 export interface Failure {
@@ -39,6 +58,10 @@ export interface Talk {
   sessionId: string | null;
   /** Whether a session was there and its connection is not. */
   ended: boolean;
+  /** Whether the session goes on without its connection, and may be resumed. */
+  kept: boolean;
+  /** Whether speech and typing end an answer; never in version 1. */
+  interrupt: boolean;
   /** The gateway's phase. */
   phase: State;
   /** The kind of the turn that the user is speaking, null while the control is not held. */
@@ -60,17 +83,27 @@ export interface Talk {
   open: number | null;
   /** When the control was let go, for the stages of the turn that follows. */
   released: number | null;
+  /** What was typed and sent, until the gateway says it back; the id is that of its message. */
+  typed: { text: string; id: string } | null;
+  /** Whether it is not known if the end of the user's turn reached the gateway before the connection was lost. */
+  unsure: boolean;
+  /** A new conversation was asked for. */
+  clearing: boolean;
   nextId: number;
 }
 
 export type Action =
-  | { type: 'server'; event: ServerEvent }
+  | { type: 'server'; event: ServerEvent | ServerEventV2 }
   | { type: 'connecting' }
+  | { type: 'kept' }
+  | { type: 'caught up' }
   | { type: 'lost' }
   | { type: 'closed by the user' }
   | { type: 'held'; kind: TurnKind }
   | { type: 'released' }
   | { type: 'triggered' }
+  | { type: 'submitted'; text: string; id: string }
+  | { type: 'clearing' }
   | { type: 'discarded' }
   | { type: 'too short' }
   | { type: 'hold lost'; why: Unsent }
@@ -89,6 +122,8 @@ const keptTurns = 200;
 export const nothingSaid: Talk = {
   sessionId: null,
   ended: false,
+  kept: false,
+  interrupt: false,
   phase: 'idle',
   held: null,
   inFlight: null,
@@ -102,6 +137,9 @@ export const nothingSaid: Talk = {
   turns: [],
   open: null,
   released: null,
+  typed: null,
+  unsure: false,
+  clearing: false,
   nextId: 1,
 };
 
@@ -111,16 +149,24 @@ export function reduce(talk: Talk, action: Action, when: When): Talk {
       return server(talk, action.event, when);
     case 'connecting':
       return { ...gone(talk, when), ended: false };
+    case 'kept':
+      return { ...patch(talk, (turn) => ({ ...turn, released: null })), kept: true, held: null, failure: null };
+    case 'caught up':
+      return caughtUp(talk, when);
     case 'lost':
       return { ...gone(talk, when), ended: talk.ended || talk.sessionId !== null };
     case 'closed by the user':
       return { ...gone(talk, when), ended: false, newSession: false };
     case 'held':
-      return { ...begun(talk), held: action.kind, since: when.clock };
+      return { ...begun(talk), held: action.kind, inFlight: null, since: when.clock };
     case 'released':
       return { ...talk, held: null, inFlight: talk.held ?? 'voice', released: when.steady, since: when.clock };
     case 'triggered':
       return { ...begun(talk), inFlight: 'mocked', since: when.clock };
+    case 'submitted':
+      return { ...begun(talk), inFlight: 'text', typed: { text: action.text, id: action.id }, since: when.clock };
+    case 'clearing':
+      return { ...talk, clearing: true, failure: null, newSession: false };
     case 'discarded':
       return { ...talk, held: null, partial: '', since: when.clock };
     case 'too short':
@@ -138,36 +184,73 @@ export function reduce(talk: Talk, action: Action, when: When): Talk {
   }
 }
 
-/** A turn begins: what the last one left in the helm goes. */
+/** A turn begins: what the last one left in the helm goes. An answer that still runs is not the open turn any more; its end finds it. */
 function begun(talk: Talk): Talk {
-  return { ...talk, partial: '', unsent: null, note: null, failure: null, newSession: false, open: null, released: null };
+  return {
+    ...talk,
+    partial: '',
+    unsent: null,
+    note: null,
+    failure: null,
+    newSession: false,
+    open: running(talk) ? talk.open : null,
+    released: null,
+    unsure: false,
+  };
+}
+
+/** Whether an answer runs that what begins now will interrupt. */
+function running(talk: Talk): boolean {
+  return talk.interrupt && (talk.phase === 'thinking' || talk.phase === 'speaking');
 }
 
 /** The session is over: nothing is active, and everything that was shown stays. */
 function gone(talk: Talk, when: When): Talk {
-  const kept = patch(talk, (turn) => ({ ...turn, cut: turn.cut ?? 'lost' }));
+  const kept = patch(talk, (turn) => ({ ...turn, cut: turn.cut ?? 'lost', steps: turn.steps.map(abandoned) }));
   return {
     ...kept,
+    unsent: unsentText(talk),
+    typed: null,
     sessionId: null,
+    kept: false,
     phase: 'idle',
     held: null,
     inFlight: null,
     partial: '',
     failure: null,
     open: null,
+    unsure: false,
+    clearing: false,
     since: when.clock,
   };
 }
 
-function server(talk: Talk, event: ServerEvent, when: When): Talk {
+/** What was typed and never came back is not lost. */
+function unsentText({ typed, unsent }: Talk): Talk['unsent'] {
+  return typed ? { text: typed.text, why: 'connection' } : unsent;
+}
+
+/** All that was missed is here: what was under way when the connection was lost has arrived, or never will. */
+function caughtUp(talk: Talk, when: When): Talk {
+  if (talk.typed !== null) {
+    const quiet = talk.phase === 'idle' ? null : talk.inFlight;
+    return { ...talk, typed: null, unsent: unsentText(talk), inFlight: quiet, since: when.clock };
+  }
+  if (talk.inFlight === null) return talk;
+  if (talk.phase === 'listening') return { ...talk, unsure: true };
+  return talk.phase === 'idle' ? notSent(talk, when) : talk;
+}
+
+/** The turn that the user ended never reached the gateway whole. */
+function notSent(talk: Talk, when: When): Talk {
+  const unsent = talk.inFlight === 'voice' ? { text: talk.partial, why: 'connection' as const } : talk.unsent;
+  return { ...talk, inFlight: null, partial: '', unsent, unsure: false, since: when.clock };
+}
+
+function server(talk: Talk, event: ServerEvent | ServerEventV2, when: When): Talk {
   switch (event.type) {
     case 'session.ready':
-      return {
-        ...talk,
-        sessionId: event.payload.sessionId,
-        newSession: talk.newSession || (talk.sessionId === null && talk.turns.length > 0),
-        ended: false,
-      };
+      return ready(talk, event.payload, when);
     case 'session.state':
       return phase(talk, event.payload.value, when);
     case 'transcript.partial':
@@ -182,7 +265,73 @@ function server(talk: Talk, event: ServerEvent, when: When): Talk {
       return { ...patch(talk, (turn) => ({ ...turn, done: true, cut: null })), open: null };
     case 'error':
       return failed(talk, event.payload);
+    case 'response.created':
+      return patch(talk.open === null ? opened(talk, '', when) : talk, (turn) => ({ ...turn, turnId: event.payload.turnId }));
+    case 'response.cancelled':
+      return {
+        ...patch(talk, (turn) => ({ ...turn, cut: cutBy[event.payload.reason] ?? 'failed', steps: turn.steps.map(abandoned) })),
+        open: null,
+      };
+    case 'thinking.delta':
+      return patch(talk, (turn) => ({ ...turn, thought: turn.thought + event.payload.text }));
+    case 'tool.call':
+      return patch(talk, (turn) => ({ ...turn, steps: [...turn.steps, step(event.payload, event.ts ?? when.clock)] }));
+    case 'tool.result':
+      return patch(talk, (turn) => ({ ...turn, steps: turn.steps.map((s) => stepped(s, event.payload, event.ts ?? when.clock)) }));
+    case 'turn.metrics':
+      return patchWhere(talk, (turn) => turn.turnId === event.payload.turnId && !turn.past, (turn) => ({ ...turn, metrics: event.payload }));
+    case 'history':
+      return history(talk, event.payload.items);
+    default:
+      return talk;
   }
+}
+
+const cutBy: Record<string, Cut> = { client: 'cancelled', barge_in: 'interrupted', error: 'failed', shutdown: 'stopped' };
+
+function ready(talk: Talk, payload: { sessionId: string; recovered?: boolean; interrupt?: boolean }, when: When): Talk {
+  const before = talk.kept && !payload.recovered ? gone(talk, when) : talk;
+  return {
+    ...before,
+    sessionId: payload.sessionId,
+    interrupt: payload.interrupt === true,
+    newSession: before.newSession || (before.sessionId === null && before.turns.length > 0),
+    ended: false,
+    kept: false,
+  };
+}
+
+/** What of a tool's input is shown beside its name: the first thing in it that is a word. */
+function step(call: { callId: string; name: string; input: Record<string, unknown> }, at: number): Step {
+  const detail = Object.values(call.input).find((value) => typeof value === 'string' || typeof value === 'number');
+  return { id: call.callId, name: call.name, detail: detail === undefined ? '' : String(detail), state: 'running', began: at, took: null };
+}
+
+function stepped(s: Step, result: { callId: string; success: boolean }, at: number): Step {
+  if (s.id !== result.callId || s.state !== 'running') return s;
+  return { ...s, state: result.success ? 'done' : 'failed', took: Math.max(0, at - s.began) };
+}
+
+/** A step whose result did not come before the answer ended. */
+function abandoned(s: Step): Step {
+  return s.state === 'running' ? { ...s, state: 'unknown' } : s;
+}
+
+/** The conversation as the agent knows it: what was said before this page was there, or nothing, if a new one was asked for. */
+function history(talk: Talk, items: readonly HistoryItem[]): Talk {
+  if (talk.clearing) return { ...talk, turns: [], open: null, clearing: false, unsent: null, note: null };
+  let { nextId } = talk;
+  const past: Turn[] = [];
+  for (const { role, text, at, heardText } of items) {
+    const last = past.at(-1);
+    if (role === 'user') past.push({ ...blank, id: nextId++, kind: 'voice', at, said: text, done: true, past: true });
+    else if (last && last.answer === '') past[past.length - 1] = { ...last, answer: text, cut: heardText === undefined ? null : 'interrupted' };
+  }
+  // What this page has heard itself is there in full; the gateway tells it once more, at the end.
+  for (const turn of talk.turns.toReversed()) {
+    if (past.at(-1) && past.at(-1)!.said === turn.said && turn.id !== talk.open) past.pop();
+  }
+  return { ...talk, turns: [...past, ...talk.turns].slice(-keptTurns), nextId };
 }
 
 function phase(talk: Talk, value: State, when: When): Talk {
@@ -190,14 +339,16 @@ function phase(talk: Talk, value: State, when: When): Talk {
   if (value !== 'idle') return { ...talk, phase: value, since: talk.held ? talk.since : since };
   // The idle of a turn that was just discarded may arrive when the control is held again.
   if (talk.held) return { ...talk, phase: value };
+  if (talk.unsure && talk.inFlight !== null) return { ...notSent(talk, when), phase: value };
   // An answer that is neither completed nor cancelled was broken off by a failure.
   const settled = patch(talk, (turn) => ({ ...turn, cut: turn.cut ?? (turn.answer ? 'failed' : null) }));
-  return { ...settled, phase: value, inFlight: null, partial: '', open: null, since };
+  return { ...settled, phase: value, inFlight: talk.typed ? 'text' : null, partial: '', open: null, since };
 }
 
 function final(talk: Talk, text: string, when: When): Talk {
-  if (text.trim() === '') return { ...talk, partial: '', note: 'nothing recognised' };
-  return { ...opened(talk, text, when), partial: '' };
+  if (text.trim() === '') return { ...talk, partial: '', note: 'nothing recognised', unsure: false };
+  const typed = talk.typed?.text === text;
+  return { ...opened(typed ? { ...talk, inFlight: 'text' } : talk, text, when), partial: '', unsure: false, typed: typed ? null : talk.typed };
 }
 
 function delta(talk: Talk, text: string, when: When): Talk {
@@ -205,32 +356,52 @@ function delta(talk: Talk, text: string, when: When): Talk {
   return patch(begun, (turn) => ({ ...turn, answer: turn.answer + text, firstWordAt: turn.firstWordAt ?? when.steady }));
 }
 
+const blank = {
+  said: '',
+  answer: '',
+  done: false,
+  cut: null,
+  released: null,
+  finalAt: null,
+  firstWordAt: null,
+  turnId: null,
+  metrics: null,
+  thought: '',
+  steps: [],
+  past: false,
+} satisfies Omit<Turn, 'id' | 'kind' | 'at'>;
+
 function opened(talk: Talk, said: string, when: When): Talk {
   const turn: Turn = {
+    ...blank,
     id: talk.nextId,
     kind: talk.held ?? talk.inFlight ?? 'voice',
     at: when.clock,
     said,
-    answer: '',
-    done: false,
-    cut: null,
     released: talk.released,
     finalAt: said === '' ? null : when.steady,
-    firstWordAt: null,
   };
   return { ...talk, turns: [...talk.turns, turn].slice(-keptTurns), open: turn.id, nextId: turn.id + 1 };
 }
 
-function failed(talk: Talk, payload: { code: string; message: string }): Talk {
+function failed(talk: Talk, payload: { code: string; message: string; ref?: string }): Talk {
   const failure = { code: payload.code, message: payload.message };
+  if (talk.typed && payload.ref === talk.typed.id) {
+    const busy = payload.code === 'turn_in_flight' || payload.code === 'mocked_turn_in_flight';
+    const inFlight = talk.phase === 'idle' ? null : talk.inFlight;
+    return { ...talk, unsent: { text: talk.typed.text, why: busy ? 'busy' : 'refused' }, typed: null, inFlight, failure: busy ? null : failure };
+  }
   // What was refused while the gateway was idle will not be followed by another idle: nothing is in flight.
-  return talk.phase === 'idle' ? { ...talk, failure, inFlight: null } : { ...talk, failure };
+  return talk.phase === 'idle' ? { ...talk, failure, inFlight: null, clearing: false } : { ...talk, failure, clearing: false };
 }
 
 /** Changes the open turn, if there is one; the others keep their identity, so that only one is drawn again. */
 function patch(talk: Talk, change: (turn: Turn) => Turn): Talk {
-  if (talk.open === null) return talk;
-  return { ...talk, turns: talk.turns.map((turn) => (turn.id === talk.open ? change(turn) : turn)) };
+  return talk.open === null ? talk : patchWhere(talk, (turn) => turn.id === talk.open, change);
+}
+
+function patchWhere(talk: Talk, which: (turn: Turn) => boolean, change: (turn: Turn) => Turn): Talk {
+  return { ...talk, turns: talk.turns.map((turn) => (which(turn) ? change(turn) : turn)) };
 }
 
 /** How many characters two partials share at their beginning, in whole words. */

@@ -15,7 +15,12 @@ export interface Model {
   engines: Engines | null;
   microphone: MicrophoneState;
   tapInsteadOfHold: boolean;
+  /** Whether the gateway wants to know who comes, and what became of what it was told; null when it does not ask. */
+  signIn: SignIn | null;
 }
+
+/** Asked for the first time, or again because the token was not taken, or because its time is over. */
+export type SignIn = 'needed' | 'refused' | 'expired';
 
 export type Fault = MicrophoneFault;
 
@@ -39,16 +44,17 @@ export function connectionWord(status: ConnectionStatus): string {
 
 export const phaseWords = { idle: 'Idle', listening: 'Listening', thinking: 'Thinking', speaking: 'Speaking' } as const;
 
-export type SessionState = keyof typeof phaseWords | 'none' | 'ended';
+export type SessionState = keyof typeof phaseWords | 'none' | 'kept' | 'ended';
 
 export function sessionState(talk: Talk): SessionState {
+  if (talk.kept) return 'kept';
   if (talk.sessionId !== null) return talk.phase;
   return talk.ended ? 'ended' : 'none';
 }
 
 export function sessionWord(talk: Talk): string {
-  const state = sessionState(talk);
-  return state === 'none' ? 'No session' : state === 'ended' ? 'Ended' : phaseWords[state];
+  const others = { none: 'No session', kept: 'Kept', ended: 'Ended' };
+  return { ...phaseWords, ...others }[sessionState(talk)];
 }
 
 /** "Echo, the built-in agent" and "Echo (built in)" are called Echo where they speak; the rest is for the settings. */

@@ -6,7 +6,7 @@ import { helm } from './helm';
 
 const talk = (b: Bench) => b.app.model.value.talk;
 const view = (b: Bench) => helm(b.app.model.value);
-const chunks = (b: Bench) => b.socket().sent.filter((e) => e.type === 'input_audio.append').map((e) => e.payload.chunk);
+const chunks = (b: Bench) => b.socket().sent.filter((e) => e.type === 'audio').map((e) => e.payload.bytes);
 
 /** An app whose microphone is open, and whose control is held. */
 async function held(): Promise<Bench> {
@@ -28,7 +28,7 @@ describe('the first press', () => {
     b.microphone.hear(1, 2);
     b.app.release();
     await settle();
-    expect(b.socket().sent).toEqual([]);
+    expect(b.socket().asked).toEqual([]);
     expect(talk(b).held).toBeNull();
     expect(view(b).title).toBe('The microphone is on. Hold to talk.');
   });
@@ -67,12 +67,12 @@ describe('a hold', () => {
     b.microphone.left = [chunk(5, 6), chunk(7)];
     b.app.release();
     expect(view(b).control.disabled).toBe(true);
-    expect(b.socket().types.at(-1)).toBe('input_audio.append'); // not committed before the flush
+    expect(b.socket().types.at(-1)).toBe('audio'); // not committed before the flush
     await settle();
     b.microphone.hear(9, 9); // after the release
-    expect(chunks(b)).toEqual(['AQI=', 'AwQ=', 'BQY=', 'Bw==']);
+    expect(chunks(b)).toEqual([[1, 2], [3, 4], [5, 6], [7]]);
     expect(b.socket().types.at(-1)).toBe('input_audio.commit');
-    expect(b.socket().types.filter((t) => t !== 'input_audio.append')).toEqual(['input_audio.commit']);
+    expect(b.socket().asked.filter((t) => t !== 'audio')).toEqual(['input_audio.commit']);
   });
 
   test('its turn: partials in the helm, the final in the conversation, stages by arrival', async () => {
@@ -95,16 +95,16 @@ describe('a hold', () => {
     expect(turn).toMatchObject({ kind: 'voice', said: 'Now do the same.', answer: 'Done.' });
     expect(turn.finalAt! - turn.released!).toBe(180);
     expect(turn.firstWordAt! - turn.finalAt!).toBe(400);
-    expect(view(b)).toMatchObject({ small: 'Wait, or stop the answer', control: { disabled: true }, stop: { word: 'Stop' } });
+    expect(view(b)).toMatchObject({ small: 'Hold to interrupt', control: { disabled: false }, stop: { word: 'Stop' } });
   });
 
-  test('shorter than 250 ms: cancelled, and "Hold to talk" is all', async () => {
+  test('shorter than 250 ms: cleared, and "Hold to talk" is all', async () => {
     const b = await held();
     b.microphone.hear(1, 2);
     b.timers.advance(249);
     b.app.release();
     await settle();
-    expect(b.socket().types).toEqual(['input_audio.append', 'response.cancel']);
+    expect(b.socket().asked).toEqual(['audio', 'input_audio.clear']);
     expect(view(b).title).toBe('Hold to talk');
   });
 
@@ -113,7 +113,7 @@ describe('a hold', () => {
     b.timers.advance(10);
     b.app.release();
     await settle();
-    expect(b.socket().sent).toEqual([]);
+    expect(b.socket().asked).toEqual([]);
   });
 
   test('stopped while the worklet is still being emptied: no commit follows', async () => {
@@ -123,7 +123,7 @@ describe('a hold', () => {
     b.app.release();
     b.app.stop();
     await settle();
-    expect(b.socket().types).toEqual(['input_audio.append', 'response.cancel']);
+    expect(b.socket().asked).toEqual(['audio', 'response.cancel']);
   });
 
   test('nothing recognised: said so, and no turn appears', async () => {
@@ -166,7 +166,7 @@ describe('the microphone', () => {
     b.socket().say('session.state', { value: 'listening' });
     b.socket().say('transcript.partial', { text: 'half' });
     b.microphone.events!.onLost();
-    expect(b.socket().types).toEqual(['input_audio.append', 'response.cancel']);
+    expect(b.socket().asked).toEqual(['audio', 'input_audio.clear']);
     expect(view(b)).toMatchObject({ title: 'half', small: 'Not sent, because the microphone went away.' });
   });
 
@@ -174,21 +174,25 @@ describe('the microphone', () => {
     const b = await held();
     b.microphone.hear(1, 2);
     b.app.hidden();
-    expect(b.socket().types).toEqual(['input_audio.append', 'response.cancel']);
+    expect(b.socket().asked).toEqual(['audio', 'input_audio.clear']);
     expect(b.microphone.closed).toBe(1);
     expect(b.app.model.value.microphone).toBe('closed');
   });
 
-  test('the connection is lost while held', async () => {
+  test('the connection is lost while held: the words stay, and the gateway is told when it is back', async () => {
     const b = await held();
     b.microphone.hear(1, 2);
+    b.socket().say('session.state', { value: 'listening' });
+    b.socket().say('transcript.partial', { text: 'half' });
     b.socket().end(1006);
-    expect(view(b).small).toBe('Not sent, because the connection was lost.');
+    expect(view(b)).toMatchObject({ title: 'half', small: 'Not sent, because the connection was lost.' });
     b.app.release();
     await settle();
     b.timers.advance(2000);
-    b.socket().greet('2');
-    expect(b.socket().sent).toEqual([]);
+    b.socket().welcome(3);
+    expect(b.socket().asked).toEqual(['input_audio.clear']);
+    b.socket().say('session.state', { value: 'idle' });
+    expect(view(b)).toMatchObject({ title: 'half', unsent: true, control: { disabled: false } });
   });
 
   test('given back after 30 s without a turn, not during one', async () => {

@@ -1,0 +1,41 @@
+import { answerer } from './announce';
+import type { Cut, Turn } from './talk';
+import type { Model } from './view';
+
+export const cutWords: Record<Cut, string> = {
+  cancelled: 'you stopped this',
+  interrupted: 'you interrupted',
+  lost: 'the connection was lost',
+  failed: 'the answer broke off',
+  stopped: 'the gateway stopped',
+};
+
+/** The conversation as Markdown, as it is on the page. What was said is quoted, so that nothing in it becomes part of the document. */
+export function transcript(model: Model): string {
+  const { turns } = model.talk;
+  const first = turns[0];
+  const day = first ? new Date(first.at).toISOString().slice(0, 10) : '';
+  return [`# Conversation${day && ` of ${day}`}`, ...turns.map((turn) => turnText(turn, model))].join('\n\n') + '\n';
+}
+
+function turnText(turn: Turn, model: Model): string {
+  const parts: string[] = [];
+  const time = new Date(turn.at).toISOString().slice(11, 16);
+  if (turn.said !== '') parts.push(`**You**, ${time} UTC`, quoted(turn.said));
+  const steps = turn.steps.map((s) => `- ${s.name}${s.detail && ` ${oneLine(s.detail)}`}${s.state === 'failed' ? ' (failed)' : ''}`);
+  if (turn.answer !== '' || turn.cut || steps.length > 0) parts.push(`**${answerer(turn.kind, model)}**`);
+  if (steps.length > 0) parts.push(steps.join('\n'));
+  if (turn.answer !== '') parts.push(quoted(turn.answer));
+  if (turn.cut) parts.push(`(${cutWords[turn.cut]})`);
+  return parts.join('\n\n');
+}
+
+const quoted = (text: string): string => text.replace(/^/gm, '> ');
+
+const oneLine = (text: string): string => '`' + text.replace(/[`\s]+/g, ' ').trim() + '`';
+
+/** Its name as a file, by the time of the first turn. */
+export function transcriptName({ talk }: Model): string {
+  const at = new Date(talk.turns[0]?.at ?? 0).toISOString();
+  return `conversation-${at.slice(0, 10)}-${at.slice(11, 16).replace(':', '')}.md`;
+}
