@@ -55,7 +55,7 @@ func TestAShutdownIsNobodysFault(t *testing.T) {
 func TestACutHistoryBeginsWithAQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembers{plan: func(n int) engine {
-			if n%3 == 0 {
+			if n%2 == 0 {
 				return says()
 			}
 			return says(fmt.Sprint(n))
