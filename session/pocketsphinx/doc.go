@@ -7,8 +7,8 @@
 // A [Speaker] does the same for one person, and gets better at it.
 //
 // The files go by idea: config.go for settings, model.go for where the model lies, pool.go for who holds which decoder, utterance.go for
-// what happens to the audio of one utterance, speaker.go for what is remembered of a voice, text.go for what becomes of the words. The library itself is touched only by library.go,
-// which is compiled with cgo and the build tag pocketsphinx; other builds get missing.go, and [New] says so.
+// what happens to the audio of one utterance, speaker.go for what is remembered of a voice, text.go for what becomes of the words. The library itself is
+// touched only by library.go, which is compiled with cgo and the build tag pocketsphinx; other builds get missing.go, and [New] says so.
 //
 // It is a recogniser for commands and clear speech, not for dictation: expect one word in eight wrong on clean synthetic voices, one in ten
 // from a known one, and one in three where people read aloud.

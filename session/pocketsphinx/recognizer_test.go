@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"vela/session/speech"
 )
 
 // held is audio that goes on after some sound until done is closed, or ctx is done.
@@ -324,10 +322,10 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Example shows the loop that a session runs for one utterance.
+// The loop that a session runs for one utterance.
 func ExampleRecognizer_Transcribe() {
-	var r *Recognizer // from New
-	var microphone iter.Seq[[]int16]
+	var r *Recognizer                // from New
+	var microphone iter.Seq[[]int16] // blocks until more comes, ends with the utterance
 	listen := func(ctx context.Context) (string, error) {
 		for transcript, err := range r.Transcribe(ctx, microphone) {
 			if err != nil || transcript.Final {
@@ -337,5 +335,4 @@ func ExampleRecognizer_Transcribe() {
 		return "", ctx.Err()
 	}
 	_ = listen
-	_ = speech.Rate
 }
