@@ -305,7 +305,7 @@ test('1001: a gateway that stops and starts again on its port is found again', a
   await runTurn(shown);
   await shown.forget();
   assert.equal((await own.stop()).code, 0);
-  await eventually(async () => assert.deepEqual(await shown.seen('closeCodes'), [1001]));
+  await eventually(async () => assert.equal((await shown.seen('closeCodes'))[0], 1001));
   await eventually(async () => assert.match(await shown.bannerWords(), /^Connection lost\. Trying again in \d+ s\.$/));
   assert.equal(await shown.bannerAction().innerText(), 'Try now');
   own = await startVela(['--pace', '20ms'], own.host);
