@@ -333,8 +333,12 @@ test('4004: a full gateway is named, and can be tried again', async (t) => {
   await once(other, 'message');
   const { shown } = await visit(t, browser, own, { direct: true, ready: false, expected: brokenSocket });
   await expectBanner(shown, 'The gateway is full.', 'Try again');
-  assert.deepEqual(await shown.seen('closeCodes'), [4004]);
-  assert.equal(await shown.connectionWord(), 'Disconnected');
+  // The error event comes first, and says the same; then the connection is closed.
+  await eventually(async () => {
+    assert.deepEqual(await shown.seen('closeCodes'), [4004]);
+    assert.equal(await shown.connectionWord(), 'Disconnected');
+  });
+  await expectBanner(shown, 'The gateway is full.', 'Try again');
   await expectAllOff(shown);
   other.close();
   await once(other, 'close');
