@@ -38,6 +38,7 @@ type utterance struct {
 	failed    bool // nobody listens; the client knows
 	full      bool // the client knows that there is too much audio
 	fast      bool // the client knows that it sends too fast
+	spent     bool // the client knows that its allowance is used up
 }
 
 // heard is one thing that the recogniser says, or that it has ended: a partial transcript may be empty.
@@ -104,7 +105,7 @@ func (s *Session) listen(ctx context.Context, p Peer, chunk string) {
 		}
 		return
 	}
-	if len(samples) > 0 && !s.hearing.failed {
+	if len(samples) > 0 && !s.hearing.failed && s.allowed(p, samples) {
 		s.hearing.pending = append(s.hearing.pending, samples)
 	}
 }

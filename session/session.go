@@ -44,6 +44,7 @@ type Config struct {
 	Mock        Mock        // the fixed turn; required
 	Agent       turn.Engine // nil: agent-backed turns say agent_unavailable
 	Transcriber Transcriber // nil: speech says speech_unavailable
+	Allowance   Allowance   // what the audio of agent-backed turns is taken from; nil is without limit
 
 	MaxAudio    time.Duration // of one turn; default 10 minutes
 	Recognise   time.Duration // how long the final transcript may take after the commit; default 30 s

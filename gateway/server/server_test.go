@@ -68,8 +68,8 @@ func serve(t *testing.T, change func(*server.Config)) *gateway {
 	return g
 }
 
-func newSession(turns session.Turns) *session.Session {
-	return session.New(session.Config{ID: uuid.NewString(), NewID: uuid.NewString, Turns: turns, Mock: deterministic.Engine{}, Agent: echo.Engine{}})
+func newSession(turns session.Turns, audio session.Allowance) *session.Session {
+	return session.New(session.Config{Allowance: audio, ID: uuid.NewString(), NewID: uuid.NewString, Turns: turns, Mock: deterministic.Engine{}, Agent: echo.Engine{}})
 }
 
 // socket is a client's end of a connection; whatever fails on it fails the test.

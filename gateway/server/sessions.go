@@ -45,8 +45,9 @@ func (s *sessions) enter() bool {
 
 func (s *sessions) exit() { s.wg.Done() }
 
-// run runs a session made by newSession, unless as many run as may. It is called by somebody who has entered.
-func (s *sessions) run(newSession func() *session.Session) (*session.Session, bool) {
+// run runs a session made by newSession, unless as many run as may, and calls ended after it. It is called by somebody
+// who has entered.
+func (s *sessions) run(newSession func() *session.Session, ended func()) (*session.Session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running >= s.max {
@@ -57,6 +58,7 @@ func (s *sessions) run(newSession func() *session.Session) (*session.Session, bo
 	sess := newSession()
 	s.wg.Go(func() {
 		sess.Run(s.ctx)
+		ended()
 		s.mu.Lock()
 		s.running--
 		s.mu.Unlock()

@@ -44,6 +44,10 @@ func (s *Server) serveSocket(c echo.Context) error {
 	if err := offered(c.Request()); err != nil {
 		return err
 	}
+	who := callerOf(c)
+	if turns, err = who.turns(turns); err != nil {
+		return err
+	}
 	if !s.sessions.enter() {
 		return echo.NewHTTPError(http.StatusServiceUnavailable, "The gateway is stopping. Try again in a moment.")
 	}
@@ -54,16 +58,22 @@ func (s *Server) serveSocket(c echo.Context) error {
 	}
 	go func() {
 		defer s.sessions.exit() // drain waits for it
-		s.attend(ws, turns)
+		s.attend(ws, turns, who)
 	}()
 	return nil
 }
 
 // attend gives a new socket its session, or turns it away.
-func (s *Server) attend(ws *websocket.Conn, turns session.Turns) {
-	sess, ok := s.sessions.run(func() *session.Session { return s.cfg.NewSession(turns) })
+func (s *Server) attend(ws *websocket.Conn, turns session.Turns, who *caller) {
+	leave, no := who.enter()
+	if no != nil {
+		s.turnAway(ws, no)
+		return
+	}
+	sess, ok := s.sessions.run(func() *session.Session { return s.cfg.NewSession(turns, who.audio()) }, leave)
 	if !ok {
-		turnAway(s.sessions.hard, ws)
+		leave()
+		s.turnAway(ws, noPlace("The gateway runs as many sessions as it may. Try again later."))
 		return
 	}
 	s.converse(s.sessions.hard, ws, sess)
@@ -123,19 +133,21 @@ func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, bufio.NewReadWriter(in, bufio.NewWriterSize(conn, bufferSize/2)), nil
 }
 
-// turnAway tells a client that there is no place, and closes.
-func turnAway(ctx context.Context, ws *websocket.Conn) {
-	told := protocol.Error{
-		Code:      protocol.CodeSessionLimit,
-		Message:   "The gateway runs as many sessions as it may. Try again later.",
-		Retryable: protocol.CodeSessionLimit.Retryable(),
+// turnAway tells a client why it gets no session, and closes. In a crowd it waits only a moment for the client's half
+// of that.
+func (s *Server) turnAway(ws *websocket.Conn, no *dismissal) {
+	wait := 5 * time.Second
+	if s.leaving.Add(1) > 64 {
+		wait = 250 * time.Millisecond
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer s.leaving.Add(-1)
+	ctx, cancel := context.WithTimeout(s.sessions.hard, wait)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = ws.CloseNow() })
 	defer stop()
-	if ws.Write(ctx, websocket.MessageText, protocol.Encode(told)) == nil {
-		_ = ws.Close(websocket.StatusCode(protocol.CloseSessionLimit), "no free session")
+	if no.told == nil || ws.Write(ctx, websocket.MessageText, protocol.Encode(*no.told)) == nil {
+		_ = ws.Close(websocket.StatusCode(no.code), no.reason)
+		s.metrics.closed(no.code)
 	}
 	_ = ws.CloseNow()
 }
