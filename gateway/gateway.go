@@ -32,8 +32,8 @@ const DefaultAddr = "127.0.0.1:8080"
 
 // Config is what a gateway is made of. The zero value works.
 type Config struct {
-	Addr        string        // host:port; beyond loopback only with Keys and TLS; default [DefaultAddr]
-	Keys        []auth.Key    // server keys; none: everybody may come in
+	Addr        string     // host:port; beyond loopback only with Keys and TLS; default [DefaultAddr]
+	Keys        []auth.Key // server keys; none: everybody may come in
 	TLS         TLS
 	Turns       session.Turns // for clients that do not ask; default deterministic
 	Pace        time.Duration // between the events of a deterministic answer; 0 answers at once

@@ -15,6 +15,7 @@ type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the gateway and its page."`
 	Say     sayCmd     `cmd:"" help:"Speak a WAV file to a gateway, and print what it recognised and answered."`
 	Script  scriptCmd  `cmd:"" help:"Run scripted turns against a gateway, and say PASS or FAIL for each."`
+	Key     keyCmd     `cmd:"" help:"Make a server key for VELA_KEYS."`
 	Engines enginesCmd `cmd:"" help:"Show every speech engine and agent: whether it is there, and why not."`
 }
 
