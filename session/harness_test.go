@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,8 +20,8 @@ import (
 )
 
 // What the tests of this package share: a client that sends and looks at what it is shown, and engines and recognisers
-// that do as they are told. All of it lives in a synctest bubble, where time passes only while everybody waits; so a
-// test looks with synctest.Wait, which is also what makes its reading of another goroutine's variables safe.
+// that do as they are told. All of it lives in a synctest bubble, where time passes only while everybody waits; a test
+// looks once nothing moves any more.
 
 // sessionID is the id of every session in these tests.
 const sessionID = "6f1b2d0e-5c0a-4a7e-9d57-3f6f0c1f2a44"
@@ -34,6 +35,7 @@ type client struct {
 
 	onSend func(session.Event) // called by the session's goroutine; nil does nothing
 
+	mu       sync.Mutex // the session's goroutine writes what follows
 	shown    []session.Event
 	times    []time.Time // of each event
 	read     int         // how many of shown next has returned
@@ -43,8 +45,10 @@ type client struct {
 
 // Send implements [session.Peer].
 func (c *client) Send(e session.Event) {
+	c.mu.Lock()
 	c.shown = append(c.shown, e)
 	c.times = append(c.times, time.Now())
+	c.mu.Unlock()
 	if c.onSend != nil {
 		c.onSend(e)
 	}
@@ -52,6 +56,8 @@ func (c *client) Send(e session.Event) {
 
 // Close implements [session.Peer].
 func (c *client) Close(code protocol.CloseCode, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.closed = append(c.closed, fmt.Sprintf("%d %s", code, reason))
 	c.closedAt = time.Now()
 }
@@ -108,6 +114,8 @@ func (c *client) send(messages ...protocol.Message) {
 // next returns what has been shown since it was last called, in the words of [brief], once nothing moves any more.
 func (c *client) next() []string {
 	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var words []string
 	for ; c.read < len(c.shown); c.read++ {
 		words = append(words, brief(c.shown[c.read].Message))

@@ -238,6 +238,27 @@ func TestDialSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// A refused handshake leaves no connection behind.
+func TestDialLeavesNothing(t *testing.T) {
+	closed := make(chan struct{})
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			close(closed)
+		}
+	}
+	s.Start()
+	defer s.Close()
+	if _, err := client.Dial(within(t), s.URL, client.Options{}); err == nil {
+		t.Fatal("connected")
+	}
+	select {
+	case <-closed:
+	case <-within(t).Done():
+		t.Error("the connection is still there")
+	}
+}
+
 // nobody is an address where nobody listens any more.
 func nobody(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -38,16 +38,13 @@ func dialSocket(ctx context.Context, a Address, o Options) (*socket, error) {
 		Subprotocols: o.Subprotocols,
 	})
 	if err != nil {
-		return nil, dialError(ctx, a, resp, err)
+		return nil, dialError(a, resp, err)
 	}
 	conn.SetReadLimit(maxMessage)
 	return &socket{conn: conn, closed: make(chan struct{})}, nil
 }
 
-func dialError(ctx context.Context, a Address, resp *http.Response, err error) error {
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
+func dialError(a Address, resp *http.Response, err error) error {
 	e := &DialError{Address: a.Host(), Err: err}
 	if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
 		e.Status, e.Detail = resp.StatusCode, detail(resp.Body)
@@ -116,7 +113,8 @@ func closeError(err error) *CloseError {
 	return &CloseError{Code: CloseAbnormal, Err: err}
 }
 
-// close is not an error when the other side has closed first, or there has been a close before.
+// close is not an error when the other side has closed first, or there has been a close before. Whoever reads may have
+// taken the gateway's half of the handshake; then what is left to read is the end.
 func (s *socket) close() error {
 	if s.closing.Swap(true) {
 		<-s.closed
@@ -128,7 +126,7 @@ func (s *socket) close() error {
 		s.end = websocket.CloseError{Code: websocket.StatusNormalClosure}
 		return nil
 	}
-	if errors.Is(s.end, net.ErrClosed) || websocket.CloseStatus(s.end) != -1 {
+	if gone := errors.Is(s.end, io.EOF) || errors.Is(s.end, net.ErrClosed); gone || websocket.CloseStatus(s.end) != -1 {
 		return nil
 	}
 	return fmt.Errorf("client: close: %w", s.end)

@@ -83,7 +83,7 @@ func connect(name string, o options) action {
 		}
 		var tcp net.Conn
 		dialer := net.Dialer{}
-		ctx, cancel := context.WithTimeout(ctx, p.limit)
+		ctx, cancel := context.WithTimeout(ctx, p.patience())
 		defer cancel()
 		c, err := client.Dial(ctx, p.base, client.Options{
 			Turns: o.turns, Subprotocols: o.protocols, Header: o.header(),

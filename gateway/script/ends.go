@@ -80,7 +80,7 @@ func (p *player) fetch(ctx context.Context, method, path string) (status int, bo
 	if err != nil {
 		return 0, "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.limit)
+	ctx, cancel := context.WithTimeout(ctx, p.patience())
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, a.HTTP(path), nil)
 	if err != nil {

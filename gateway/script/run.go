@@ -119,6 +119,9 @@ func (p *player) close() {
 	}
 }
 
+// patience is how long what is no expectation may take: a short within is about the gateway's answers.
+func (p *player) patience() time.Duration { return max(p.limit, defaultLimit) }
+
 // conn is the connection of that name, which is missing only when the handshake was refused.
 func (p *player) conn(name string) (*conn, error) {
 	if k := p.conns[name]; k != nil {
@@ -156,7 +159,7 @@ func (p *player) send(ctx context.Context, name string, how func(context.Context
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(p.limit, defaultLimit))
+	ctx, cancel := context.WithTimeout(ctx, p.patience())
 	defer cancel()
 	if err := how(ctx, k); err != nil {
 		return fmt.Errorf("cannot send: %w", err)
@@ -179,7 +182,7 @@ func (p *player) onWire(name, note string, data []byte) error {
 		return errors.New("bytes cannot be put on an encrypted wire: run this script against the gateway's http address")
 	}
 	p.note(name, note)
-	_ = k.tcp.SetWriteDeadline(time.Now().Add(max(p.limit, defaultLimit)))
+	_ = k.tcp.SetWriteDeadline(time.Now().Add(p.patience()))
 	_, _ = k.tcp.Write(data)
 	return k.tcp.SetWriteDeadline(time.Time{})
 }

@@ -368,6 +368,25 @@ func TestStopping(t *testing.T) {
 	}
 }
 
+// TestNothingFollowsACloseFrame: the client answers ours, and that is the end of it.
+func TestNothingFollowsACloseFrame(t *testing.T) {
+	g := serve(t, func(c *server.Config) { c.MaxMessage = 10 })
+	raw, err := net.Dial("tcp", g.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	_ = raw.SetDeadline(time.Now().Add(20 * time.Second))
+	_, _ = io.WriteString(raw, "GET /ws HTTP/1.1\r\nHost: "+g.addr+"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"+
+		"\x81\x8b\x00\x00\x00\x00"+strings.Repeat(" ", 11)+ // too big: closed with 1009
+		"\x88\x82\x00\x00\x00\x00\x03\xf1") // and the client's half of the handshake
+	all, _ := io.ReadAll(raw)
+	if n := strings.Count(string(all), "\x88"); n != 1 {
+		t.Errorf("%d close frames, want 1: %q", n, all[max(0, len(all)-80):])
+	}
+}
+
 func TestReadiness(t *testing.T) {
 	loading := errors.New("the recogniser is being loaded")
 	g := serve(t, func(c *server.Config) { c.Ready = func() error { return loading } })
@@ -456,8 +475,8 @@ func TestThePage(t *testing.T) {
 // TestNothingIsLeftBehind opens and closes 1,000 sessions in every way there is, after a first 1,000 that warm up
 // whatever is kept for good, and looks at what stays.
 func TestNothingIsLeftBehind(t *testing.T) {
+	before := runtime.NumGoroutine() + 2 // Serve, and net/http's Serve
 	g := serve(t, nil)
-	before := runtime.NumGoroutine()
 	g.comeAndGo(1000)
 	memory := g.settled(before)
 	g.comeAndGo(1000)

@@ -28,6 +28,7 @@ const subprotocol = "vela.v1"
 // writer only while there is something to write.
 type socket struct {
 	ws   *websocket.Conn
+	conn *quiet // below ws
 	out  outbox
 	ping keepAlive
 }
@@ -51,32 +52,32 @@ func (s *Server) serveSocket(c echo.Context) error {
 	if !s.sessions.enter() {
 		return echo.NewHTTPError(http.StatusServiceUnavailable, "The gateway is stopping. Try again in a moment.")
 	}
-	ws, err := upgrade(c)
+	k, err := upgrade(c)
 	if err != nil {
 		s.sessions.exit()
 		return nil // the library has answered
 	}
 	go func() {
 		defer s.sessions.exit() // drain waits for it
-		s.attend(ws, turns, who)
+		s.attend(k, turns, who)
 	}()
 	return nil
 }
 
 // attend gives a new socket its session, or turns it away.
-func (s *Server) attend(ws *websocket.Conn, turns session.Turns, who *caller) {
+func (s *Server) attend(k *socket, turns session.Turns, who *caller) {
 	leave, no := who.enter()
 	if no != nil {
-		s.turnAway(ws, no)
+		s.turnAway(k, no)
 		return
 	}
 	sess, ok := s.sessions.run(func() *session.Session { return s.cfg.NewSession(turns, who.audio()) }, leave)
 	if !ok {
 		leave()
-		s.turnAway(ws, noPlace("The gateway runs as many sessions as it may. Try again later."))
+		s.turnAway(k, noPlace("The gateway runs as many sessions as it may. Try again later."))
 		return
 	}
-	s.converse(s.sessions.hard, ws, sess)
+	s.converse(s.sessions.hard, k, sess)
 }
 
 func askedTurns(turns string) (session.Turns, error) {
@@ -101,8 +102,9 @@ func offered(r *http.Request) error {
 	return echo.NewHTTPError(http.StatusBadRequest, "No known subprotocol was offered. This gateway speaks "+subprotocol+".")
 }
 
-func upgrade(c echo.Context) (*websocket.Conn, error) {
-	ws, err := websocket.Accept(slim{c.Response()}, c.Request(), &websocket.AcceptOptions{
+func upgrade(c echo.Context) (*socket, error) {
+	w := slim{c.Response(), new(quiet)}
+	ws, err := websocket.Accept(w, c.Request(), &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // access.go has checked the origin
 		Subprotocols:       []string{subprotocol},
 	})
@@ -110,12 +112,15 @@ func upgrade(c echo.Context) (*websocket.Conn, error) {
 		return nil, err
 	}
 	ws.SetReadLimit(-1) // read counts, so that the client gets to see the close code
-	return ws, nil
+	return &socket{ws: ws, conn: w.conn}, nil
 }
 
 // slim hands the library small buffers in place of net/http's two of 4 KiB, which it would keep for the connection's
 // life. A frame of 20 ms of audio still arrives in one read.
-type slim struct{ http.ResponseWriter }
+type slim struct {
+	http.ResponseWriter
+	conn *quiet // what the library gets as its connection
+}
 
 const bufferSize = 1 << 10
 
@@ -124,41 +129,40 @@ func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	w.conn.Conn = conn
 	early, _ := brw.Reader.Peek(brw.Reader.Buffered())
 	in := bufio.NewReaderSize(conn, bufferSize)
 	if len(early) > 0 {
 		in = bufio.NewReaderSize(io.MultiReader(strings.NewReader(string(early)), conn), max(bufferSize, len(early)))
 		_, _ = in.Peek(len(early)) // the library asks for what is buffered
 	}
-	return conn, bufio.NewReadWriter(in, bufio.NewWriterSize(conn, bufferSize/2)), nil
+	return w.conn, bufio.NewReadWriter(in, bufio.NewWriterSize(w.conn, bufferSize/2)), nil
 }
 
-// turnAway tells a client why it gets no session, and closes. In a crowd it waits only a moment for the client's half
-// of that.
-func (s *Server) turnAway(ws *websocket.Conn, no *dismissal) {
+// turnAway tells a client why it gets no session, and closes. In a crowd it waits less for the client's half of that.
+func (s *Server) turnAway(k *socket, no *dismissal) {
 	wait := 5 * time.Second
 	if s.leaving.Add(1) > 64 {
-		wait = 250 * time.Millisecond
+		wait = 2 * time.Second
 	}
 	defer s.leaving.Add(-1)
 	ctx, cancel := context.WithTimeout(s.sessions.hard, wait)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = ws.CloseNow() })
+	stop := context.AfterFunc(ctx, func() { _ = k.conn.Close() })
 	defer stop()
-	if no.told == nil || ws.Write(ctx, websocket.MessageText, protocol.Encode(*no.told)) == nil {
-		_ = ws.Close(websocket.StatusCode(no.code), no.reason)
+	if no.told == nil || k.writeFrame(ctx, protocol.Encode(*no.told)) == nil {
+		k.closeWith(no.code, no.reason)
 		s.metrics.closed(no.code)
 	}
-	_ = ws.CloseNow()
+	_ = k.ws.CloseNow()
 }
 
 // converse is the socket's life: it joins the session, reads until the connection or the session ends, and leaves.
-func (s *Server) converse(ctx context.Context, ws *websocket.Conn, sess *session.Session) {
+func (s *Server) converse(ctx context.Context, k *socket, sess *session.Session) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	k := &socket{ws: ws}
 	k.out.open(ctx, cancel, k.writeFrame, k.closeWith)
-	k.ping.start(ctx, s.cfg.Ping, ws.Ping, cancel)
+	k.ping.start(ctx, s.cfg.Ping, k.ws.Ping, cancel)
 	log := s.log.With("session", sess.ID())
 	log.Info("socket opened")
 
@@ -173,7 +177,7 @@ func (s *Server) converse(ctx context.Context, ws *websocket.Conn, sess *session
 	sess.Leave(k)
 	k.ping.stop()
 	k.out.wait()
-	_ = ws.CloseNow()
+	_ = k.ws.CloseNow()
 	code := k.out.closedWith()
 	s.metrics.closed(code)
 	log.Info("socket closed", "code", int(code), "cause", plain(err))
@@ -264,6 +268,7 @@ func (k *socket) writeFrame(ctx context.Context, frame []byte) error {
 
 // closeWith performs the closing handshake; the reader meanwhile reads the client's half of it.
 func (k *socket) closeWith(code protocol.CloseCode, reason string) {
+	k.conn.closing.Store(true)
 	_ = k.ws.Close(websocket.StatusCode(code), reason)
 }
 

@@ -9,12 +9,13 @@ import (
 
 // decoder is what an utterance needs of the library: one at a time, from one goroutine at a time.
 type decoder interface {
-	start() error // forgets the speaker before and begins an utterance
-	begin() error // begins another utterance of the same speaker
+	start(voice) error // forgets the speaker before and begins an utterance of this one
+	begin() error      // begins another utterance of the same speaker
 	process(samples []int16) error
 	hypothesis() string // best words so far; after end, of the whole utterance
 	speaking() bool     // whether the audio processed last had speech in it
 	end() error
+	voice() voice // of the speaker, after end
 	free()
 }
 

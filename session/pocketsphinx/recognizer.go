@@ -39,9 +39,15 @@ func newRecognizer(cfg Config, load func() (decoder, error)) (*Recognizer, error
 // comes last instead of the final one: [ErrBusy], [ErrClosed], or the cause of ctx. The decoder is taken when the first audio comes, and given
 // back when the sequence ends, however it ends: the reader leaves, ctx is done (audio must end then, too), or the loop's body panics.
 // Everything happens on the reader's goroutine.
+//
+// The speaker is a stranger each time, so what one person said never colours the words of the next; [Recognizer.Speaker] is for one who stays.
 func (r *Recognizer) Transcribe(ctx context.Context, audio iter.Seq[[]int16]) iter.Seq2[speech.Transcript, error] {
+	return r.transcribe(ctx, audio, nil)
+}
+
+func (r *Recognizer) transcribe(ctx context.Context, audio iter.Seq[[]int16], who *Speaker) iter.Seq2[speech.Transcript, error] {
 	return func(yield func(speech.Transcript, error) bool) {
-		u := utterance{pool: r.pool, yield: yield}
+		u := utterance{pool: r.pool, speaker: who, yield: yield}
 		if err := u.run(ctx, audio); err != nil && !errors.Is(err, errReaderLeft) {
 			yield(speech.Transcript{}, err)
 		}

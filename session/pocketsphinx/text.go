@@ -13,8 +13,8 @@ func plain(hypothesis string) string {
 	words := strings.Fields(hypothesis)
 	kept := words[:0]
 	for _, w := range words {
-		if !filler(w) {
-			kept = append(kept, variant.ReplaceAllString(w, ""))
+		if w = variant.ReplaceAllString(w, ""); w != "" && !filler(w) {
+			kept = append(kept, w)
 		}
 	}
 	return strings.Join(kept, " ")

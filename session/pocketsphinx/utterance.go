@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 
 	"vela/session/speech"
 )
@@ -11,15 +12,25 @@ import (
 const (
 	block     = speech.Rate / 50 // what the library is fed at a time: 20 ms
 	lookEvery = speech.Rate / 10 // audio between two looks at the hypothesis: 100 ms
+
+	// The library's search for the best path, at the end of an utterance, grows with the square of its length: 0.2 s after half a minute,
+	// minutes after ten. So a long utterance is handed over in parts, cut at a pause from pauseAfter on, anywhere at cutAfter.
+	pauseAfter = 15 * speech.Rate
+	cutAfter   = 30 * speech.Rate
 )
+
+// padding is the silence put before and behind what is said: the library wants to hear a word begin and end. Of clips cut close to the words,
+// one word in eight came out wrong with it and one in five without; others did not mind.
+var padding [speech.Rate / 5]int16
 
 // errReaderLeft ends an utterance whose reader wants no more; nobody sees it.
 var errReaderLeft = errors.New("reader left")
 
 // utterance is the state of one transcript. All of it stays on the reader's goroutine.
 type utterance struct {
-	pool  *pool
-	yield func(speech.Transcript, error) bool
+	pool    *pool
+	speaker *Speaker // nil: a stranger
+	yield   func(speech.Transcript, error) bool
 
 	decoder decoder // nil before the first block and after release
 	begun   bool    // the decoder is inside an utterance
@@ -27,8 +38,10 @@ type utterance struct {
 
 	held   [block]int16 // audio that does not fill a block yet
 	filled int
-	unseen int    // samples since the last look
-	shown  string // the text that the reader has
+	unseen int      // samples since the last look
+	length int      // samples of the present part
+	parts  []string // texts of the parts before
+	shown  string   // the text that the reader has
 }
 
 // run reads audio to its end and yields all transcripts. It returns errReaderLeft, or an error that is for the reader.
@@ -72,12 +85,34 @@ func (u *utterance) feed(ctx context.Context) error {
 		return err
 	}
 	u.unseen += u.filled
+	u.length += u.filled
 	u.filled = 0
+	if err := u.part(); err != nil {
+		return err
+	}
 	if u.unseen < lookEvery {
 		return nil
 	}
 	u.unseen = 0
 	return u.look()
+}
+
+// part begins another part of a long utterance when it is time.
+func (u *utterance) part() error {
+	if u.length < pauseAfter || u.length < cutAfter && u.decoder.speaking() {
+		return nil
+	}
+	if err := u.end(); err != nil {
+		return err
+	}
+	if text := plain(u.decoder.hypothesis()); text != "" {
+		u.parts = append(u.parts, text)
+	}
+	if err := u.library(u.decoder.begin()); err != nil {
+		return err
+	}
+	u.length, u.begun = 0, true
+	return nil
 }
 
 // begin takes a decoder when there is none yet; it is also where a context that is done ends the utterance.
@@ -91,13 +126,27 @@ func (u *utterance) begin(ctx context.Context) (err error) {
 	if u.decoder, err = u.pool.take(ctx); err != nil {
 		return err
 	}
+	if err := u.library(u.decoder.start(u.speaker.known())); err != nil {
+		return err
+	}
 	u.begun = true
-	return u.library(u.decoder.start())
+	return u.library(u.decoder.process(padding[:]))
+}
+
+// end lets the decoder make up its mind.
+func (u *utterance) end() error {
+	u.begun = false
+	return u.library(u.decoder.end())
+}
+
+// text is what was said so far, in all parts.
+func (u *utterance) text() string {
+	return strings.TrimSpace(strings.Join(append(u.parts, plain(u.decoder.hypothesis())), " "))
 }
 
 // look tells the reader what has changed.
 func (u *utterance) look() error {
-	text := plain(u.decoder.hypothesis())
+	text := u.text()
 	if text == u.shown {
 		return nil
 	}
@@ -122,11 +171,14 @@ func (u *utterance) finish(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	defer u.release()
-	u.begun = false
-	if err := u.library(u.decoder.end()); err != nil {
+	if err := u.library(u.decoder.process(padding[:])); err != nil {
 		return "", err
 	}
-	return plain(u.decoder.hypothesis()), nil
+	if err := u.end(); err != nil {
+		return "", err
+	}
+	u.speaker.learn(u.decoder.voice())
+	return u.text(), nil
 }
 
 // library notes that the library failed, after which its decoder is not trusted any more.

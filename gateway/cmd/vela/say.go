@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"time"
 
 	"vela/gateway/client"
 	"vela/protocol"
@@ -19,9 +17,6 @@ type sayCmd struct {
 	URL  string `help:"Gateway to speak to." default:"127.0.0.1:8080" env:"VELA_URL"`
 	Fast bool   `help:"Send as fast as the gateway takes it, not at the speed of speech."`
 }
-
-// longest bounds what is read of a file: a turn may have ten minutes of audio, and files come at up to 192 kHz.
-const longest = 192_000 * 60 * 11
 
 // Run speaks one turn. What was recognised and answered goes to standard output, everything else to standard error.
 func (c *sayCmd) Run(ctx context.Context, io streams) error {
@@ -59,19 +54,9 @@ func (c *sayCmd) read() ([]int16, error) {
 		defer f.Close()
 		in = f
 	}
-	wav, err := speech.ReadWAV(in, longest)
+	samples, err := client.ReadSpeech(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.File, err)
-	}
-	if most := 10 * time.Minute; wav.Duration() > most {
-		return nil, fmt.Errorf("%s: %s of audio: a turn takes at most %s", c.File, wav.Duration().Round(time.Second), most)
-	}
-	samples, err := speech.Resample(wav.Samples, wav.Rate, speech.Rate)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.File, err)
-	}
-	if len(samples) == 0 {
-		return nil, errors.New(c.File + ": there is no audio in it")
 	}
 	return samples, nil
 }

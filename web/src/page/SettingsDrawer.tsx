@@ -4,7 +4,7 @@ import type { Engine, Turns } from '../client/engines';
 import type { App } from '../state/app';
 import { turnActive } from '../state/helm';
 import type { Theme } from '../state/settings';
-import { full, recogniserLine } from '../state/view';
+import { full, nameOf, recogniserLine } from '../state/view';
 import { Choice, Switch } from './Choice';
 import { Icon } from './Icon';
 import { Pennant } from './Pennant';
@@ -34,7 +34,6 @@ export function SettingsDrawer({ app, onClose }: { app: App; onClose(): void }):
   const keys = (event: KeyboardEvent): void => {
     if (event.key === 'Escape') {
       event.preventDefault();
-      event.stopPropagation();
       onClose();
     }
   };
@@ -77,11 +76,13 @@ function TurnsGroup({ app }: { app: App }): JSX.Element {
 }
 
 function EngineRow({ kind, engine }: { kind: string; engine: Engine }): JSX.Element {
+  const { name, detail } = nameOf(engine.label);
   return (
     <div class="engine" data-available={engine.available ? 'yes' : 'no'}>
       {kind === 'Agent' ? <Pennant identity={engine.name} /> : <Icon name="microphone" />}
       <span>
-        {engine.label}
+        {name}
+        {detail !== '' && <span class="label">{detail}</span>}
         {engine.why !== '' && !engine.available && <span class="label">{full(engine.why)}</span>}
       </span>
       <span class="label">{engine.available ? 'ready' : 'not there'}</span>

@@ -28,7 +28,9 @@ export function watchFocus(): () => void {
 
 /** To be called when the helm was drawn anew. */
 export function restoreFocus(): void {
-  if (!last || (document.activeElement !== document.body && document.activeElement !== null)) return;
-  const back = last.id === 'stop' ? document.querySelector<HTMLButtonElement>('#talk') : last;
-  if (back && !back.disabled) back.focus({ preventScroll: true });
+  const active = document.activeElement;
+  // A browser may leave the focus on what was just disabled until it draws.
+  if (!last || (active !== document.body && active !== null && active !== last)) return;
+  const back = last.id === 'stop' && last.disabled ? document.querySelector<HTMLButtonElement>('#talk') : last;
+  if (back && back !== active && !back.disabled) back.focus({ preventScroll: true });
 }

@@ -19,9 +19,10 @@ function connection(before: Model, after: Model): string[] {
 function turns(before: Model, after: Model): string[] {
   if (before.talk.turns === after.talk.turns) return [];
   const told: string[] = [];
+  const unchanged = new Set(before.talk.turns);
   for (const turn of after.talk.turns) {
+    if (unchanged.has(turn)) continue;
     const was = before.talk.turns.find((t) => t.id === turn.id);
-    if (was === turn) continue;
     if (!was && turn.said) told.push(`You said: ${turn.said}`);
     if (turn.done && !was?.done && turn.answer) told.push(`${answerer(turn.kind, after)}: ${turn.answer}`);
   }

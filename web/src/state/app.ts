@@ -102,7 +102,8 @@ export class App {
   }
 
   async refreshEngines(): Promise<void> {
-    this.#set({ engines: await this.#browser.fetchEngines() });
+    const engines = await this.#browser.fetchEngines();
+    if (engines) this.#set({ engines });
   }
 
   connect(): void {
@@ -131,10 +132,7 @@ export class App {
 
   /** For Escape and the stop control: whichever of the two applies. Says whether one did. */
   stop(): boolean {
-    if (this.model.value.talk.held) {
-      this.#hold.discard();
-      return true;
-    }
+    if (this.#hold.discard()) return true;
     if (helm(this.model.value).stop.disabled) return false;
     this.#hold.forget();
     this.#dispatch({ type: 'cancelled' });
@@ -182,6 +180,7 @@ export class App {
   act(action: BannerAction): void {
     switch (action) {
       case 'connect':
+        this.#dispatch({ type: 'dismissed', what: 'failure' });
         return this.#connection.connect();
       case 'try now':
         return this.#connection.tryNow();

@@ -127,6 +127,7 @@ describe('the control shell', () => {
     b.app.release();
     expect(b.socket().types).toEqual(['input_audio.append', 'response.cancel']);
     b.socket().say('transcript.partial', { text: 'a straggler' });
+    expect(talk(b).partial).toBe('');
     b.socket().say('session.state', { value: 'idle' });
     expect(talk(b)).toMatchObject({ partial: '', held: null, unsent: null, turns: [] });
   });
@@ -137,8 +138,10 @@ describe('the control shell', () => {
     b.socket().say('session.state', { value: 'listening' });
     b.app.stop();
     b.app.press();
+    const pressed = b.timers.now();
+    b.timers.advance(50);
     b.socket().say('session.state', { value: 'idle' });
-    expect(talk(b).held).toBe('shell');
+    expect(talk(b)).toMatchObject({ held: 'shell', since: pressed });
     expect(view(b)).toMatchObject({ tone: 'listening', stop: { word: 'Discard', disabled: false } });
     b.socket().say('session.state', { value: 'listening' });
     b.socket().say('transcript.partial', { text: 'p' });
@@ -192,6 +195,14 @@ describe('sessions', () => {
     expect(talk(b).turns).toHaveLength(1);
     expect(view(b).mocked.disabled).toBe(false);
     b.app.act('dismiss new session');
+    expect(talk(b).newSession).toBe(false);
+  });
+
+  test('readiness that is only said again makes no new session', async () => {
+    const b = await bench();
+    b.app.runMockedTurn();
+    b.socket().say('transcript.final', { text: 'question' });
+    b.socket().say('session.ready', { sessionId: 'session-1' });
     expect(talk(b).newSession).toBe(false);
   });
 

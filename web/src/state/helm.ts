@@ -28,9 +28,9 @@ export interface Helm {
   timed: boolean;
 }
 
-const howToTalk = 'Hold the Space bar or this button while you speak. Escape cancels.';
+const howToTalk = 'Hold the Space bar or this button while you speak; or press Enter to start, and again to send. Escape cancels.';
 const howToTap = 'Press to start, press again to send. Escape cancels.';
-const howToShell = 'Hold the Space bar or this button to send placeholder audio. Escape cancels.';
+const howToShell = 'No microphone: this sends placeholder audio. Hold it, or press Enter to start, and again to send. Escape cancels.';
 
 const whyUnsent: Record<Unsent, string> = {
   focus: 'Not sent, because the page lost focus.',
@@ -86,7 +86,7 @@ export function helm(model: Model): Helm {
     control: {
       shape: shape(model, there, refused),
       ring: ring(model, there, refused),
-      label: controlLabel(model, there),
+      label: controlLabel(model),
       disabled: controlOff !== null && talk.held === null,
       description: controlOff ?? (shell ? howToShell : model.tapInsteadOfHold ? howToTap : howToTalk),
     },
@@ -124,13 +124,9 @@ function ring(model: Model, there: boolean, refused: boolean): RingLook {
   return talk.held ? 'level' : 'ticks';
 }
 
-function controlLabel(model: Model, there: boolean): string {
-  const { talk, turns, tapInsteadOfHold: tap } = model;
-  if (turns === 'deterministic') {
-    if (talk.held) return tap ? 'Control shell, press to send' : 'Control shell, let go to send';
-    return `Control shell, ${tap ? 'press' : 'hold'} to send placeholder audio`;
-  }
-  if (there && talk.held) return tap ? 'Press to send' : 'Let go to send';
+/** It stays the same while held: that the control is pressed is a state of it, not another name. */
+function controlLabel({ turns, tapInsteadOfHold: tap }: Model): string {
+  if (turns === 'deterministic') return `Control shell, ${tap ? 'press' : 'hold'} to send placeholder audio`;
   return tap ? 'Press to talk' : 'Hold to talk';
 }
 

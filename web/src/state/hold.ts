@@ -127,12 +127,16 @@ export class Hold {
     this.#o.send({ type: 'input_audio.commit', payload: {} });
   }
 
-  /** Escape, or the stop control while held: nothing is sent. */
-  discard(): void {
-    if (this.#phase === 'waiting') this.#phase = 'no';
-    if (!this.held) return;
+  /** Escape, or the stop control while held: nothing is sent. Says whether there was a hold. */
+  discard(): boolean {
+    if (this.#phase === 'waiting') {
+      this.#phase = 'no';
+      return true;
+    }
+    if (!this.held) return false;
     this.#end();
     this.#o.dispatch({ type: 'discarded' });
+    return true;
   }
 
   /** The hold was broken off by something else than the user: half a sentence is not sent. */

@@ -51,8 +51,16 @@ export function sessionWord(talk: Talk): string {
   return state === 'none' ? 'No session' : state === 'ended' ? 'Ended' : phaseWords[state];
 }
 
+/** "Echo, the built-in agent" and "Echo (built in)" are called Echo where they speak; the rest is for the settings. */
+export function nameOf(label: string): { name: string; detail: string } {
+  const [, name, detail] = /^(.+?)(?:, | \((?=.*\)$))(.+)$/.exec(label) ?? [];
+  if (!name || !detail) return { name: label, detail: '' };
+  return { name, detail: label[name.length] === ',' ? detail : detail.slice(0, -1) };
+}
+
 export function agentName(model: Model): string {
-  return model.engines?.agent?.label ?? 'The agent';
+  const label = model.engines?.agent?.label;
+  return label ? nameOf(label).name : 'The agent';
 }
 
 /** The one line about the recogniser, and how to get a better one. */

@@ -152,7 +152,7 @@ describe('a hold', () => {
     b.socket().say('error', { code: 'agent_failed', message: 'x', retryable: true });
     b.socket().say('session.state', { value: 'idle' });
     expect(talk(b).turns[0]).toMatchObject({ answer: 'half', cut: 'failed' });
-    expect(banner(b.app.model.value, 0, 0)!.strong).toBe('Echo (built in) stopped with an error.');
+    expect(banner(b.app.model.value, 0, 0)!.strong).toBe('Echo stopped with an error.');
     // The next turn is the end of it.
     b.app.press();
     expect(talk(b).failure).toBeNull();

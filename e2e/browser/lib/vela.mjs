@@ -1,0 +1,41 @@
+// The built program as a process of its own.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const program = process.env.VELA_BIN || fileURLToPath(new URL('../../../bin/vela', import.meta.url));
+const running = new Set();
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
+/** Starts `vela serve` and waits until it says where it is. */
+export async function startVela(args = [], addr = '127.0.0.1:0') {
+  const child = spawn(program, ['serve', '--addr', addr, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, VELA_LOG_LEVEL: 'warn' },
+  });
+  running.add(child);
+  const gone = once(child, 'exit').then(([code, signal]) => {
+    running.delete(child);
+    return { code, signal };
+  });
+  const vela = { host: '', url: '', log: '', stop };
+  child.stderr.setEncoding('utf8').on('data', (text) => (vela.log += text));
+  vela.url = await new Promise((resolve, reject) => {
+    let out = '';
+    child.on('error', reject);
+    gone.then(({ code }) => reject(new Error(`vela serve ended with ${code}: ${vela.log}`)));
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      out += text;
+      const line = /^Vela is at (http:\/\/\S+)\n/m.exec(out);
+      if (line) resolve(line[1]);
+    });
+  });
+  vela.host = new URL(vela.url).host;
+  return vela;
+
+  /** Tells it to stop, as a service manager would, and waits until it has. */
+  async function stop() {
+    child.kill('SIGTERM');
+    return gone;
+  }
+}

@@ -1,0 +1,294 @@
+import { render } from 'preact';
+import { act } from 'preact/test-utils';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { bench, openMicrophone, settle, type Bench, type BenchOptions } from '../state/fakes';
+import { Page } from './Page';
+import { axis } from './Waterfall';
+
+let root: HTMLElement;
+
+beforeEach(() => {
+  root = document.createElement('div');
+  document.body.append(root);
+});
+
+afterEach(() => {
+  void act(() => render(null, root));
+  root.remove();
+  vi.useRealTimers();
+});
+
+async function page(options?: BenchOptions): Promise<Bench> {
+  const b = await bench(options);
+  await act(() => render(<Page app={b.app} />, root));
+  return b;
+}
+
+const get = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
+const say = (b: Bench, type: string, payload: unknown = {}) => act(() => b.socket().say(type, payload));
+const key = (target: EventTarget, name: 'keydown' | 'keyup', init: KeyboardEventInit): KeyboardEvent => {
+  const event = new KeyboardEvent(name, { bubbles: true, cancelable: true, ...init });
+  void act(() => void target.dispatchEvent(event));
+  return event;
+};
+const pointer = (target: EventTarget, name: string, init: PointerEventInit = {}) =>
+  act(() => void target.dispatchEvent(new PointerEvent(name, { bubbles: true, button: 0, isPrimary: true, pointerId: 1, ...init })));
+
+describe('what tests of the whole hold on to', () => {
+  test('a turn is an article with both voices, and the partial is gone after the final', async () => {
+    const b = await page();
+    expect(get('connection').textContent).toBe('Connected');
+    expect(get('connection').dataset.state).toBe('connected');
+    expect(get('session').dataset.state).toBe('idle');
+    await pointer(get('talk'), 'pointerdown');
+    await say(b, 'session.state', { value: 'listening' });
+    await say(b, 'transcript.partial', { text: 'now do the' });
+    await say(b, 'transcript.partial', { text: 'now do the same' });
+    expect(get('partial').hidden).toBe(false);
+    expect(get('partial').textContent).toBe('now do the same');
+    expect(get('partial').querySelector('.pale')!.textContent).toBe(' same');
+    await pointer(window, 'pointerup');
+    await say(b, 'transcript.final', { text: 'the final words' });
+    await say(b, 'session.state', { value: 'speaking' });
+    await say(b, 'response.text.delta', { text: 'the ' });
+    await say(b, 'response.text.delta', { text: 'answer' });
+    expect(get('partial').hidden).toBe(true);
+    expect(get('partial').textContent).toBe('');
+    const turn = get('conversation').querySelector('[data-turn]')!;
+    expect(turn.querySelector('[data-who="user"]')!.textContent).toBe('the final words');
+    expect(turn.querySelector('[data-who="agent"]')!.textContent).toBe('the answer');
+    expect(get('session').textContent).toBe('Speaking');
+    expect(get<HTMLButtonElement>('talk').disabled).toBe(true);
+    expect(get<HTMLButtonElement>('mocked').disabled).toBe(true);
+    expect(get<HTMLButtonElement>('stop').disabled).toBe(false);
+    expect(get('stop').textContent).toContain('Cancel');
+  });
+
+  test('a disabled control says why', async () => {
+    await page({ greet: false });
+    const why = document.getElementById(get('talk').getAttribute('aria-describedby')!);
+    expect(why!.textContent).toBe('Off: there is no connection to the gateway.');
+  });
+
+  test('a garbage message ends in words', async () => {
+    const b = await page();
+    await act(() => b.socket().sayRaw('garbage'));
+    expect(get('banner').textContent).toContain('Connection error. The gateway sent a message that this page cannot read.');
+    expect(get('banner').closest('[role="alert"]')).not.toBeNull();
+    expect(get('connection').textContent).toBe('Error');
+  });
+
+  test('text of the gateway is text', async () => {
+    const b = await page();
+    await say(b, 'response.text.delta', { text: '<img src=x onerror=alert(1)>' });
+    expect(document.querySelector('[data-who="agent"]')!.textContent).toBe('<img src=x onerror=alert(1)>');
+    expect(document.querySelector('[data-who="agent"] img')).toBeNull();
+  });
+});
+
+describe('holding', () => {
+  test('a second pointer, the other button and a key during a hold are ignored', async () => {
+    const b = await page();
+    await pointer(get('talk'), 'pointerdown', { button: 2 });
+    await pointer(get('talk'), 'pointerdown', { isPrimary: false, pointerId: 3 });
+    expect(b.socket().sent).toEqual([]);
+    await pointer(get('talk'), 'pointerdown');
+    await pointer(get('talk'), 'pointerdown', { pointerId: 2 });
+    key(document.body, 'keydown', { key: ' ' });
+    key(document.body, 'keyup', { key: ' ' });
+    key(get('talk'), 'keydown', { key: 'Enter' });
+    await pointer(window, 'pointerup', { pointerId: 2 });
+    expect(b.socket().types).toEqual(['input_audio.append']);
+    await pointer(window, 'pointerup');
+    expect(b.socket().types).toEqual(['input_audio.append', 'input_audio.commit']);
+  });
+
+  test.each([
+    ['the pointer is cancelled', () => pointer(window, 'pointercancel')],
+    ['the window is blurred', () => act(() => void window.dispatchEvent(new Event('blur')))],
+  ])('%s: cancelled, and the release that follows sends nothing', async (_, lose) => {
+    const b = await page();
+    await pointer(get('talk'), 'pointerdown');
+    await lose();
+    await pointer(window, 'pointerup');
+    expect(b.socket().types).toEqual(['input_audio.append', 'response.cancel']);
+    expect(get('dismiss-unsent').textContent).toBe('Dismiss');
+  });
+
+  test('Space holds on the page, the conversation and the control; repeats are ignored, and nothing scrolls', async () => {
+    const b = await page();
+    for (const target of [document.body, get('conversation'), get('talk')]) {
+      expect(key(target, 'keydown', { key: ' ' }).defaultPrevented).toBe(true);
+      expect(key(target, 'keydown', { key: ' ', repeat: true }).defaultPrevented).toBe(true);
+      expect(key(target, 'keyup', { key: ' ' }).defaultPrevented).toBe(true);
+      await say(b, 'session.state', { value: 'thinking' });
+      await say(b, 'session.state', { value: 'idle' });
+    }
+    expect(b.socket().types.filter((t) => t === 'input_audio.append')).toHaveLength(3);
+    expect(b.socket().types.filter((t) => t === 'input_audio.commit')).toHaveLength(3);
+  });
+
+  test('Space on another button keeps its meaning', async () => {
+    const b = await page();
+    expect(key(get('mocked'), 'keydown', { key: ' ' }).defaultPrevented).toBe(false);
+    key(get('mocked'), 'keyup', { key: ' ' });
+    expect(b.socket().sent).toEqual([]);
+  });
+
+  test('Enter, and a click of assistive technology, start and send', async () => {
+    const b = await page();
+    key(get('talk'), 'keydown', { key: 'Enter' });
+    expect(get('talk').getAttribute('aria-pressed')).toBe('true');
+    key(get('talk'), 'keydown', { key: 'Enter', repeat: true });
+    key(get('talk'), 'keydown', { key: 'Enter' });
+    expect(b.socket().types).toEqual(['input_audio.append', 'input_audio.commit']);
+    await say(b, 'session.state', { value: 'thinking' });
+    await say(b, 'session.state', { value: 'idle' });
+    await act(() => void get('talk').dispatchEvent(new MouseEvent('click', { bubbles: true, detail: 0 })));
+    await act(() => void get('talk').dispatchEvent(new MouseEvent('click', { bubbles: true, detail: 0 })));
+    expect(b.socket().types.slice(2)).toEqual(['input_audio.append', 'input_audio.commit']);
+  });
+
+  test('the click that ends a hold is no toggle', async () => {
+    const b = await page();
+    await pointer(get('talk'), 'pointerdown');
+    await pointer(window, 'pointerup');
+    await say(b, 'session.state', { value: 'thinking' });
+    await say(b, 'session.state', { value: 'idle' });
+    await act(() => void get('talk').dispatchEvent(new MouseEvent('click', { bubbles: true, detail: 1 })));
+    expect(b.socket().types).toEqual(['input_audio.append', 'input_audio.commit']);
+  });
+
+  test('tap instead of hold', async () => {
+    const b = await page();
+    await act(() => b.app.change({ tapInsteadOfHold: true }));
+    await pointer(get('talk'), 'pointerdown');
+    await pointer(window, 'pointerup');
+    expect(b.socket().sent).toEqual([]);
+    await act(() => void get('talk').dispatchEvent(new MouseEvent('click', { bubbles: true, detail: 1 })));
+    expect(b.socket().types).toEqual(['input_audio.append']);
+    // A key that stays down is one tap, and its end on the control is no click.
+    key(get('talk'), 'keydown', { key: ' ' });
+    key(get('talk'), 'keydown', { key: ' ', repeat: true });
+    expect(key(get('talk'), 'keyup', { key: ' ' }).defaultPrevented).toBe(true);
+    expect(b.socket().types).toEqual(['input_audio.append', 'input_audio.commit']);
+    await say(b, 'session.state', { value: 'thinking' });
+    await say(b, 'session.state', { value: 'idle' });
+    key(get('talk'), 'keydown', { key: ' ' });
+    key(get('talk'), 'keydown', { key: ' ', repeat: true });
+    expect(b.socket().types.slice(2)).toEqual(['input_audio.append']);
+    expect(b.stored.get('vela.tap')).toBe('yes');
+  });
+});
+
+describe('Escape, first that applies', () => {
+  test('discards the hold, then stops the turn, then nothing', async () => {
+    const b = await page();
+    await pointer(get('talk'), 'pointerdown');
+    expect(key(document.body, 'keydown', { key: 'Escape' }).defaultPrevented).toBe(true);
+    await pointer(window, 'pointerup');
+    expect(b.socket().types).toEqual(['input_audio.append', 'response.cancel']);
+    await act(() => get('mocked').click());
+    key(document.body, 'keydown', { key: 'Escape' });
+    expect(b.socket().types.slice(2)).toEqual(['mocked.turn.trigger', 'response.cancel']);
+    await say(b, 'session.state', { value: 'idle' });
+    expect(key(document.body, 'keydown', { key: 'Escape' }).defaultPrevented).toBe(false);
+  });
+
+  test('closes the settings and leaves the turn alone', async () => {
+    const b = await page();
+    await act(() => get('mocked').click());
+    const opener = document.querySelector<HTMLElement>('[aria-label="Settings"]')!;
+    await act(() => opener.click());
+    expect(get('settings').contains(document.activeElement)).toBe(true);
+    key(document.activeElement!, 'keydown', { key: 'Escape' });
+    await act(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+    expect(get('settings')).toBeNull();
+    expect(document.activeElement).toBe(opener);
+    expect(b.socket().types).toEqual(['mocked.turn.trigger']);
+  });
+});
+
+describe('settings', () => {
+  const openSettings = () => act(() => document.querySelector<HTMLElement>('[aria-label="Settings"]')!.click());
+
+  test('turns switch by the arrow keys, and not during a turn', async () => {
+    const b = await page();
+    await openSettings();
+    key(get('turns-deterministic'), 'keydown', { key: 'ArrowLeft' });
+    expect(b.socket().url).toContain('turns=agent');
+    expect(document.activeElement).toBe(get('turns-agent'));
+    await act(() => b.socket().greet());
+    await say(b, 'session.state', { value: 'thinking' });
+    key(get('turns-agent'), 'keydown', { key: 'ArrowRight' });
+    expect(b.app.model.value.turns).toBe('agent');
+    expect(get('turns').getAttribute('aria-disabled')).toBe('true');
+  });
+
+  test('the theme overrides the system and is remembered', async () => {
+    const b = await page();
+    await openSettings();
+    await act(() => get('theme-dark').click());
+    expect(document.documentElement.dataset.theme).toBe('dark');
+    expect(b.stored.get('vela.theme')).toBe('dark');
+    await act(() => get('theme-system').click());
+    expect(document.documentElement.dataset.theme).toBeUndefined();
+  });
+
+  test('an engine that is not there says why, and what would be better', async () => {
+    await page({
+      turns: 'agent',
+      engines: {
+        turns: 'agent',
+        agent: { name: 'openclaw', label: 'OpenClaw', available: false, why: 'nothing answers on port 18789', better: '' },
+        transcriber: { name: 'none', label: 'PocketSphinx', available: false, why: 'not in this build', better: 'Build with pocketsphinx' },
+      },
+    });
+    expect(get('recogniser').textContent).toBe('PocketSphinx is not available: not in this build. Build with pocketsphinx.');
+    await openSettings();
+    expect(get('agent').textContent).toContain('nothing answers on port 18789');
+    expect(get('agent').textContent).toContain('not there');
+    expect(get('transcriber').textContent).toContain('Build with pocketsphinx.');
+  });
+});
+
+test('a microphone that is refused: an alert with one action', async () => {
+  const b = await page({ turns: 'agent' });
+  b.microphone.fault = 'refused';
+  await pointer(get('talk'), 'pointerdown');
+  await act(settle);
+  expect(get('banner').textContent).toContain('Microphone refused. Vela cannot hear you.');
+  b.microphone.fault = null;
+  await act(() => get('banner').querySelector('button')!.click());
+  await act(settle);
+  expect(get('banner')).toBeNull();
+});
+
+test('a spoken turn shows its stages', async () => {
+  const b = await page({ turns: 'agent' });
+  await act(() => openMicrophone(b));
+  await pointer(get('talk'), 'pointerdown');
+  await act(() => b.microphone.hear(1, 2));
+  b.timers.advance(500);
+  await pointer(window, 'pointerup');
+  await act(settle);
+  b.timers.advance(186);
+  await say(b, 'transcript.final', { text: 'hello' });
+  b.timers.advance(418);
+  await say(b, 'response.text.delta', { text: 'hi' });
+  const fall = document.querySelector('.waterfall')!;
+  expect(fall.querySelector('summary')!.textContent).toBe('0.60 s from letting go to the first word');
+  expect(fall.querySelector('[role="img"]')!.getAttribute('aria-label')).toBe(
+    'Latency of this turn: Recognise after 186 milliseconds, First word after 604 milliseconds.',
+  );
+});
+
+test.each([
+  [30, 40],
+  [186, 200],
+  [604, 1000],
+  [1500, 2000],
+  [4000, 4000],
+])('the axis of %i ms is %i ms long', (ms, length) => {
+  expect(axis(ms)).toBe(length);
+});
