@@ -10,13 +10,10 @@ import (
 	"vela/session"
 )
 
-// firstWord is how long a client of version 2 has to say session.start or session.resume.
-const firstWord = 10 * time.Second
-
 // shakeHands waits for the first event of a client of version 2 and finds or makes its session. A message that is not
 // one of the two is answered with an error, and so are settings that cannot be had; the client may try again in time.
 func (s *Server) shakeHands(ctx context.Context, k *socket, turns session.Turns, who *caller) (*session.Session, session.Hello, error) {
-	late := time.AfterFunc(firstWord, func() { k.out.close(errSilent.code, errSilent.why) })
+	late := time.AfterFunc(s.cfg.FirstWord, func() { k.out.close(errSilent.code, errSilent.why) })
 	defer late.Stop()
 	for {
 		in, err := s.read(ctx, k)

@@ -39,6 +39,7 @@ type Config struct {
 	Ready       func() error         // nil once turns can be served; its error is shown at /readyz
 	Origins     []string             // origins, such as "https://example.org", of other pages that may connect
 	MaxSessions int                  // default 1,000
+	FirstWord   time.Duration        // how long a client of version 2 has to begin; default 10 s
 	Ping        time.Duration        // between pings; default 20 s. A client has as long to answer
 	Drain       time.Duration        // how long clients have to say goodbye when the server stops; default 3 s
 	MaxMessage  int                  // bytes; default 1 MiB
@@ -90,6 +91,9 @@ func New(cfg Config) (*Server, error) {
 func (c *Config) setDefaults() {
 	if c.MaxSessions == 0 {
 		c.MaxSessions = 1000
+	}
+	if c.FirstWord == 0 {
+		c.FirstWord = 10 * time.Second
 	}
 	if c.Ping == 0 {
 		c.Ping = 20 * time.Second
