@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/otel/trace"
 
 	"vela/gateway/bus"
 	"vela/gateway/server"
@@ -56,6 +57,8 @@ type Gateway struct {
 	sessions *session.Metrics
 	journals *journals
 	bus      *bus.Bus // nil where conversations end with the process
+	traces   *traces
+	tracer   trace.Tracer // nil where traces go nowhere
 }
 
 // New checks the configuration and puts a gateway together. Nothing runs and nothing listens before [Gateway.Run].
@@ -125,6 +128,8 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	if err != nil {
 		return fmt.Errorf("gateway: listen on %s: %w; another program may use that port: choose one with --addr", g.cfg.Addr, errors.Unwrap(err))
 	}
+	g.openTraces(ctx)
+	defer g.closeTraces()
 	if err := g.openBus(ctx); err != nil {
 		_ = l.Close()
 		return err
@@ -172,5 +177,6 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Journal:     func() io.WriteCloser { return g.journals.of(id) },
 		Log:         g.cfg.Log.With("component", "session"),
 		Metrics:     g.sessions,
+		Tracer:      g.tracer,
 	}
 }
