@@ -121,7 +121,8 @@ func loopbackOnly(addr string) error {
 		"and this gateway cannot ask who they are yet; listen on 127.0.0.1, and let a proxy or an SSH tunnel do the rest", addr)
 }
 
-// Run listens and serves until ctx is done, then ends every session and returns: within 4 s, if clients do not answer.
+// Run listens and serves until ctx is done, then ends every session and returns: within 4 s, if clients do not answer,
+// and a second more if a collector of traces does not, either.
 // ready is called with the address as soon as connections are taken; it may be nil.
 func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	l, err := net.Listen("tcp", g.cfg.Addr)
