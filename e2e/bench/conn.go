@@ -18,14 +18,14 @@ type conn struct {
 	buf []byte
 }
 
-// dial opens a socket at /ws of the server at addr (host:port), with the given query.
-func dial(addr, query string) (*conn, error) {
+// dial opens a socket at /ws of the server at addr (host:port), with the given query and further header lines.
+func dial(addr, query string, header ...string) (*conn, error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(c, "GET /ws%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", query, addr)
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n%s\r\n", query, addr, strings.Join(header, ""))
 	in := bufio.NewReaderSize(c, 1<<10)
 	res, err := http.ReadResponse(in, nil)
 	if err != nil {

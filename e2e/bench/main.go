@@ -18,7 +18,7 @@ func main() {
 	bare := flag.String("bare", "../bin/bare", "the bare server's program")
 	rounds := flag.Int("rounds", 5, "how often to alternate")
 	each := flag.Duration("each", 3*time.Second, "how long each round trip measurement takes")
-	only := flag.String("only", "", "trips, memory or cancel; all unless given")
+	only := flag.String("only", "", "trips, memory, cancel or resume; all unless given")
 	flag.Parse()
 	log.SetFlags(0)
 	fmt.Printf("%s, %d CPUs shared with the load, %s, rounds of %s, medians of %d\n\n",
@@ -27,7 +27,7 @@ func main() {
 	for _, m := range []struct {
 		name    string
 		measure func() error
-	}{{"trips", b.trips}, {"memory", b.memory}, {"cancel", b.cancel}} {
+	}{{"trips", b.trips}, {"memory", b.memory}, {"cancel", b.cancel}, {"resume", b.resume}} {
 		if *only != "" && *only != m.name {
 			continue
 		}

@@ -1,36 +1,50 @@
 // Package client is the protocol's client in Go: it connects to a gateway, sends a client's events and receives the
 // gateway's.
 //
-// Start at [Dial]. The gateway speaks first: [Client.Ready] waits for its greeting. Then events go both ways, or
-// [Client.Say] carries one whole turn of speech:
+// Start at [Dial], one connection, or at [Converse], a session that outlives its connections. In version 1 the gateway
+// speaks first, in version 2 the client does, with [Client.Start] or [Client.Resume]; Start waits for the greeting in
+// either. Then events go both ways, or [Client.Say] carries one whole turn of speech:
 //
-//	c, err := client.Dial(ctx, "127.0.0.1:8080", client.Options{Turns: "agent"})
+//	c, err := client.Dial(ctx, "127.0.0.1:8080", client.Options{Subprotocols: []string{client.Version2, client.Version1}})
+//	ready, err := c.Start(ctx, protocol.SessionStart{Turns: "agent"})
 //	reply, err := c.Say(ctx, samples, client.SayOptions{})
 //	err = c.Close()
 //
-// Send, SendRaw and SendBinary may be called from any goroutine, at any time. Ready, Receive, ReceiveRaw and Say read:
-// one goroutine at a time calls one of them. A connection's end is a [*CloseError]. When the context of a call ends
-// in the middle of it, the connection is gone too, since half a message may have been sent.
+// What sends may be called from any goroutine, at any time. Start, Resume, Ready, Receive, ReceiveEnvelope, ReceiveRaw
+// and Say read: one goroutine at a time calls one of them. A connection's end is a [*CloseError]. When the context of a
+// call ends in the middle of it, the connection is gone too, since half a message may have been sent.
 //
-// The package leaves no goroutine behind a connection that is closed with [Client.Close] or [Client.Drop].
+// The package leaves no goroutine behind a connection that is closed with [Client.Close] or [Client.Drop], and none
+// behind a call of a [Conversation].
 package client
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 
 	"vela/protocol"
+	"vela/session/speech"
+)
+
+// The subprotocols to offer, one a version of the protocol. Of those offered a gateway takes the highest that it knows.
+const (
+	Version1 = "vela.v1"
+	Version2 = "vela.v2"
 )
 
 // Options is how to connect. Its zero value works.
 type Options struct {
 	// Turns is what is asked for as ?turns=: "deterministic", "agent", or empty for what the gateway does by itself.
 	Turns string
-	// Subprotocols are offered in the handshake, such as "vela.v1"; without any, the gateway speaks version 1.
+	// Subprotocols are offered in the handshake, such as [Version2]; without any, the gateway speaks version 1.
 	Subprotocols []string
+	// Token says who we are. It goes as Authorization: Bearer, never in an address, and stands in no error.
+	Token string
 	// Header goes with the handshake, for an Origin or an Authorization.
 	Header http.Header
 	// DialContext replaces the way to the gateway; nil is a [net.Dialer].
@@ -39,7 +53,9 @@ type Options struct {
 
 // Client is one connection to a gateway.
 type Client struct {
-	socket *socket
+	socket  *socket
+	version int                            // of the protocol
+	terms   atomic.Pointer[protocol.Terms] // nil before a greeting of version 2
 
 	// Owned by whoever reads.
 	sessionID string
@@ -57,7 +73,23 @@ func Dial(ctx context.Context, address string, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{socket: s}, nil
+	c := &Client{socket: s, version: 1}
+	if s.subprotocol() == Version2 {
+		c.version = 2
+	}
+	return c, nil
+}
+
+// Version is that of the protocol, 1 or 2.
+func (c *Client) Version() int { return c.version }
+
+// Terms is what the gateway last said to be in force; the zero value before that, and in version 1. It may be called
+// from any goroutine.
+func (c *Client) Terms() protocol.Terms {
+	if t := c.terms.Load(); t != nil {
+		return *t
+	}
+	return protocol.Terms{}
 }
 
 // Subprotocol is the one that the gateway chose of those offered; empty if none.
@@ -71,7 +103,25 @@ func (c *Client) State() protocol.State { return c.state }
 
 // Send sends one event.
 func (c *Client) Send(ctx context.Context, m protocol.Message) error {
-	return c.socket.write(ctx, protocol.Encode(m), false)
+	return c.SendEnvelope(ctx, protocol.Envelope{Message: m})
+}
+
+// SendEnvelope sends one event with an id, which the error that it causes names in its Ref. Version 1 has no ids.
+func (c *Client) SendEnvelope(ctx context.Context, e protocol.Envelope) error {
+	if c.version == 1 {
+		return c.socket.write(ctx, protocol.Encode(e.Message), false)
+	}
+	return c.socket.write(ctx, protocol.AppendEnvelope(nil, e), false)
+}
+
+// SendAudio sends a piece of speech, mono samples at the rate that was agreed ([speech.Rate], unless the settings said
+// otherwise): as a binary message where that was agreed on, else as input_audio.append.
+func (c *Client) SendAudio(ctx context.Context, samples []int16) error {
+	pcm := speech.Bytes(samples)
+	if t := c.terms.Load(); t != nil && t.Audio.Input != nil && t.Audio.Input.Framing == "binary" {
+		return c.SendBinary(ctx, pcm)
+	}
+	return c.Send(ctx, protocol.InputAudioAppend{Chunk: base64.StdEncoding.EncodeToString(pcm)})
 }
 
 // SendRaw sends a text message as it is, event or not.
@@ -79,7 +129,7 @@ func (c *Client) SendRaw(ctx context.Context, text []byte) error {
 	return c.socket.write(ctx, text, false)
 }
 
-// SendBinary sends a binary message, which version 1 refuses.
+// SendBinary sends a binary message. Version 1 refuses it; in version 2 it is audio, if that was agreed on.
 func (c *Client) SendBinary(ctx context.Context, data []byte) error {
 	return c.socket.write(ctx, data, true)
 }
@@ -100,26 +150,83 @@ func (c *Client) ReceiveRaw(ctx context.Context) (Raw, error) {
 // is passed over; a message that is no event at all is an error which the connection survives. The end of the
 // connection is a [*CloseError].
 func (c *Client) Receive(ctx context.Context) (protocol.Message, error) {
+	e, err := c.ReceiveEnvelope(ctx)
+	return e.Message, err
+}
+
+// ReceiveEnvelope is [Client.Receive] with what stands beside the event in version 2. What is passed over leaves a gap in
+// the numbers.
+func (c *Client) ReceiveEnvelope(ctx context.Context) (protocol.Envelope, error) {
 	for {
 		raw, err := c.ReceiveRaw(ctx)
 		if err != nil {
-			return nil, err
+			return protocol.Envelope{}, err
 		}
-		m, err := protocol.Decode(raw.Data, protocol.Server)
+		e, err := c.decode(raw.Data)
 		switch {
 		case raw.Binary:
-			return nil, fmt.Errorf("client: the gateway sent a binary message of %d bytes", len(raw.Data))
+			return protocol.Envelope{}, fmt.Errorf("client: the gateway sent a binary message of %d bytes", len(raw.Data))
 		case err == nil:
-			c.note(m)
-			return m, nil
-		case !unknown(raw.Data):
-			return nil, fmt.Errorf("client: the gateway sent no event: %w", err)
+			c.note(e.Message)
+			return e, nil
+		case !unknown(raw.Data, c.version):
+			return protocol.Envelope{}, fmt.Errorf("client: the gateway sent no event: %w", err)
 		}
 	}
 }
 
+func (c *Client) decode(text []byte) (protocol.Envelope, error) {
+	if c.version == 1 {
+		m, err := protocol.Decode(text, protocol.Server)
+		return protocol.Envelope{Message: m}, err
+	}
+	return protocol.DecodeEnvelope(text, protocol.Server)
+}
+
+// Start begins a session with these settings, and waits for session.ready. In version 1, which has no settings, it only
+// waits. What the gateway refuses is an [*EventError]; the connection stays, and Start may be tried again.
+func (c *Client) Start(ctx context.Context, settings protocol.SessionStart) (protocol.SessionReady, error) {
+	if c.version == 1 {
+		id, err := c.Ready(ctx)
+		return protocol.SessionReady{SessionID: id}, err
+	}
+	return c.greet(ctx, settings)
+}
+
+// Resume takes up the session that the token belongs to, from another connection; after is the last Seq that was
+// received. Where the answer says Recovered, exactly the events that follow it come next. A session that is gone is an
+// [*EventError] with [protocol.CodeSessionGone].
+func (c *Client) Resume(ctx context.Context, token string, after uint64) (protocol.SessionReady, error) {
+	if c.version == 1 {
+		return protocol.SessionReady{}, ErrVersion1
+	}
+	return c.greet(ctx, protocol.SessionResume{Token: token, After: after})
+}
+
+// greet says the first word of version 2 and waits for the answer to it.
+func (c *Client) greet(ctx context.Context, m protocol.Message) (protocol.SessionReady, error) {
+	if err := c.Send(ctx, m); err != nil {
+		return protocol.SessionReady{}, err
+	}
+	for {
+		got, err := c.Receive(ctx)
+		if err != nil {
+			return protocol.SessionReady{}, err
+		}
+		switch got := got.(type) {
+		case protocol.SessionReady:
+			return got, nil
+		case protocol.Error:
+			return protocol.SessionReady{}, &EventError{got}
+		}
+	}
+}
+
+// Ping asks for a sign of life and waits for it. It may be called from any goroutine, while another one receives.
+func (c *Client) Ping(ctx context.Context) error { return c.socket.ping(ctx) }
+
 // Ready waits for the gateway's greeting, session.ready and session.state, and returns the session's id; at once when
-// they have been received. An error event before them is returned as an [*EventError].
+// they have been received. In version 2, [Client.Start] or [Client.Resume] comes before it. An error event before them is returned as an [*EventError].
 func (c *Client) Ready(ctx context.Context) (sessionID string, err error) {
 	for c.sessionID == "" || c.state == "" {
 		m, err := c.Receive(ctx)
@@ -145,13 +252,16 @@ func (c *Client) note(m protocol.Message) {
 	switch m := m.(type) {
 	case protocol.SessionReady:
 		c.sessionID = m.SessionID
+		if c.version == 2 && m.Terms != nil {
+			c.terms.Store(m.Terms)
+		}
 	case protocol.SessionState:
 		c.state = m.Value
 	}
 }
 
-// unknown says whether a message is a whole envelope whose type this client has never heard of.
-func unknown(text []byte) bool {
+// unknown says whether a message is a whole envelope of a type that the version, as far as this client knows, has not.
+func unknown(text []byte, version int) bool {
 	var envelope struct {
 		Type    *string
 		Payload map[string]json.RawMessage
@@ -160,7 +270,7 @@ func unknown(text []byte) bool {
 		return false
 	}
 	for _, e := range protocol.Events() {
-		if e.Type == *envelope.Type {
+		if e.Type == *envelope.Type && e.Since <= version {
 			return false
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"vela/protocol"
 )
 
-// gateway is a server whose every connection is played by a function of the test.
-func gateway(t *testing.T, play func(ctx context.Context, ws *websocket.Conn, r *http.Request)) string {
+// puppet is a server whose every connection is played by a function of the test.
+func puppet(t *testing.T, play func(ctx context.Context, ws *websocket.Conn, r *http.Request)) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"vela.v1"}, InsecureSkipVerify: true})
@@ -57,7 +57,7 @@ func dial(t *testing.T, address string, o client.Options) *client.Client {
 
 func TestReadyThenClose(t *testing.T) {
 	asked := make(chan *http.Request, 1)
-	url := gateway(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) {
+	url := puppet(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) {
 		asked <- r
 		write(ctx, ws, greeting, `{"type":"session.state","payload":{"value":"idle"}}`)
 		_, _, _ = ws.Read(ctx)
@@ -91,7 +91,7 @@ func TestSend(t *testing.T) {
 		text string
 	}
 	received := make(chan got, 3)
-	url := gateway(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) {
+	url := puppet(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) {
 		for range 3 {
 			kind, b, _ := ws.Read(ctx)
 			received <- got{kind, string(b)}
@@ -115,7 +115,7 @@ func TestSend(t *testing.T) {
 }
 
 func TestReceivePassesOverWhatItDoesNotKnow(t *testing.T) {
-	url := gateway(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) {
+	url := puppet(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) {
 		write(ctx, ws, `{"type":"turn.metrics","payload":{}}`, `{"type":"transcript.final","payload":{"text":"yes","itemId":"i"}}`,
 			`{"type":"transcript.final","payload":{"text":1}}`, `{"type":"new"}`, `{"type":"session.start","payload":{}}`, `hello`)
 		_ = ws.Write(ctx, websocket.MessageBinary, []byte("12345"))
@@ -137,7 +137,7 @@ func TestReceivePassesOverWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestReadyEndsWithTheGatewaysError(t *testing.T) {
-	url := gateway(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) {
+	url := puppet(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) {
 		write(ctx, ws, `{"type":"error","payload":{"code":"session_limit","message":"Full.","retryable":true}}`)
 		_ = ws.Close(4004, "no free session")
 	})
@@ -163,7 +163,7 @@ func TestCloseErrors(t *testing.T) {
 		"cut":            {func(ws *websocket.Conn) { _ = ws.CloseNow() }, client.CloseAbnormal, "the connection was lost: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url := gateway(t, func(_ context.Context, ws *websocket.Conn, _ *http.Request) { c.end(ws) })
+			url := puppet(t, func(_ context.Context, ws *websocket.Conn, _ *http.Request) { c.end(ws) })
 			_, err := dial(t, url, client.Options{}).Receive(within(t))
 			checkClosed(t, err, c.code, c.says)
 		})
@@ -179,7 +179,7 @@ func checkClosed(t *testing.T, err error, code protocol.CloseCode, says string) 
 }
 
 func TestDropWakesTheReader(t *testing.T) {
-	url := gateway(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) {
+	url := puppet(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) {
 		write(ctx, ws, greeting)
 		_, _, _ = ws.Read(ctx)
 	})
@@ -200,7 +200,7 @@ func TestDropWakesTheReader(t *testing.T) {
 }
 
 func TestReceiveEndsWithItsContext(t *testing.T) {
-	url := gateway(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) { _, _, _ = ws.Read(ctx) })
+	url := puppet(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) { _, _, _ = ws.Read(ctx) })
 	c := dial(t, url, client.Options{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
@@ -283,7 +283,7 @@ func TestDialErrorCauses(t *testing.T) {
 }
 
 func TestSayOverASocket(t *testing.T) {
-	url := gateway(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) {
+	url := puppet(t, func(ctx context.Context, ws *websocket.Conn, r *http.Request) {
 		write(ctx, ws, greeting, `{"type":"session.state","payload":{"value":"idle"}}`)
 		for {
 			_, b, err := ws.Read(ctx)

@@ -18,6 +18,9 @@ const (
 	CloseAbnormal protocol.CloseCode = 1006 // no close frame at all: the network or the gateway is gone
 )
 
+// ErrVersion1 is returned where only version 2 will do, and the gateway speaks version 1.
+var ErrVersion1 = errors.New("the gateway speaks only version 1 of the protocol, which cannot do that: use a newer one")
+
 // CloseError is the end of a connection.
 type CloseError struct {
 	Code   protocol.CloseCode
@@ -79,6 +82,8 @@ func (e *DialError) refusal() string {
 		detail = ": " + e.Detail
 	}
 	switch e.Status {
+	case http.StatusUnauthorized:
+		return fmt.Sprintf("the gateway at %s wants to know who you are: set VELA_TOKEN (401 Unauthorized)%s", e.Address, detail)
 	case http.StatusForbidden:
 		return fmt.Sprintf("the gateway at %s does not admit this client or its origin (403 Forbidden)%s", e.Address, detail)
 	case http.StatusServiceUnavailable:

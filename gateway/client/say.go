@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"strings"
 	"sync"
@@ -43,6 +42,7 @@ func (c *Client) Say(ctx context.Context, samples []int16, o SayOptions) (Reply,
 // link is what a turn needs of a connection.
 type link interface {
 	Send(ctx context.Context, m protocol.Message) error
+	SendAudio(ctx context.Context, samples []int16) error
 	Receive(ctx context.Context) (protocol.Message, error)
 }
 
@@ -97,8 +97,7 @@ func appendAudio(ctx context.Context, l link, samples []int16, fast bool, over <
 		if err := waitUntil(ctx, began.Add(due(sent, fast)), over); err != nil {
 			return err
 		}
-		text := base64.StdEncoding.EncodeToString(speech.Bytes(chunk))
-		if err := l.Send(ctx, protocol.InputAudioAppend{Chunk: text}); err != nil {
+		if err := l.SendAudio(ctx, chunk); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,10 @@ func (w *wire) Send(_ context.Context, m protocol.Message) error {
 	return nil
 }
 
+func (w *wire) SendAudio(ctx context.Context, samples []int16) error {
+	return w.Send(ctx, protocol.InputAudioAppend{Chunk: base64.StdEncoding.EncodeToString(speech.Bytes(samples))})
+}
+
 func (w *wire) Receive(ctx context.Context) (protocol.Message, error) {
 	select {
 	case m, ok := <-w.events:

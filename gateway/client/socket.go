@@ -34,7 +34,7 @@ func dialSocket(ctx context.Context, a Address, o Options) (*socket, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: o.DialContext, DisableKeepAlives: true}
 	conn, resp, err := websocket.Dial(ctx, a.Socket(o.Turns), &websocket.DialOptions{
 		HTTPClient:   &http.Client{Transport: transport},
-		HTTPHeader:   o.Header,
+		HTTPHeader:   o.header(),
 		Subprotocols: o.Subprotocols,
 	})
 	if err != nil {
@@ -42,6 +42,19 @@ func dialSocket(ctx context.Context, a Address, o Options) (*socket, error) {
 	}
 	conn.SetReadLimit(maxMessage)
 	return &socket{conn: conn, closed: make(chan struct{})}, nil
+}
+
+// header is what goes with the handshake.
+func (o Options) header() http.Header {
+	if o.Token == "" {
+		return o.Header
+	}
+	h := http.Header{}
+	if o.Header != nil {
+		h = o.Header.Clone()
+	}
+	h.Set("Authorization", "Bearer "+o.Token)
+	return h
 }
 
 func dialError(a Address, resp *http.Response, err error) error {
@@ -92,6 +105,8 @@ func (s *socket) read(ctx context.Context) (data []byte, binary bool, err error)
 	}
 	return data, kind == websocket.MessageBinary, nil
 }
+
+func (s *socket) ping(ctx context.Context) error { return s.conn.Ping(ctx) }
 
 // ended makes the library's error into the package's. The library closes the connection at every error.
 func (s *socket) ended(ctx context.Context, act string, err error) error {

@@ -14,6 +14,7 @@ import (
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the gateway and its page."`
 	Say     sayCmd     `cmd:"" help:"Speak a WAV file to a gateway, and print what it recognised and answered."`
+	Chat    chatCmd    `cmd:"" help:"Type to an agent, and read its answers as they come."`
 	Script  scriptCmd  `cmd:"" help:"Run scripted turns against a gateway, and say PASS or FAIL for each."`
 	Replay  replayCmd  `cmd:"" help:"Run a session's journal again, and say whether the same events come out."`
 	Engines enginesCmd `cmd:"" help:"Show every speech engine and agent: whether it is there, and why not."`

@@ -19,6 +19,9 @@ type sayCmd struct {
 	Fast bool   `help:"Send as fast as the gateway takes it, not at the speed of speech."`
 }
 
+// token says who we are. It comes from the environment alone: whatever stands on a command line, others can read.
+func token() string { return os.Getenv("VELA_TOKEN") }
+
 // longest bounds what is read of a file: a turn may have ten minutes of audio, and files come at up to 192 kHz.
 const longest = 192_000 * 60 * 11
 
@@ -28,11 +31,18 @@ func (c *sayCmd) Run(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	conn, err := client.Dial(ctx, c.URL, client.Options{Turns: "agent"})
+	conn, err := client.Dial(ctx, c.URL, client.Options{
+		Turns: "agent", Token: token(),
+		Subprotocols: []string{client.Version2, client.Version1}, // an older gateway takes the second
+	})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	format := protocol.Format{Encoding: "pcm16", Rate: speech.Rate, Framing: "binary"}
+	if _, err := conn.Start(ctx, protocol.SessionStart{Audio: &protocol.AudioFormats{Input: &format}}); err != nil {
+		return err
+	}
 	fmt.Fprintf(io.err, "speaking %.1f s\n", speech.Duration(len(samples), speech.Rate).Seconds())
 	t := &teller{streams: io}
 	_, err = conn.Say(ctx, samples, client.SayOptions{Fast: c.Fast, On: t.tell})

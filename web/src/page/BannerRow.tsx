@@ -37,7 +37,16 @@ function Row({ app, shown }: { app: App; shown: NonNullable<ReturnType<typeof ba
       <Icon name="warning" />
       <p>
         <strong>{strong}</strong> {text}
-        {countdown && <span aria-live="off">{countdown}</span>}
+        {countdown && (
+          <span aria-live="off">
+            {countdown.split(/(?<=\.) /).map((sentence, i) => (
+              <span key={i} class="whole">
+                {i > 0 && ' '}
+                {sentence}
+              </span>
+            ))}
+          </span>
+        )}
       </p>
       {action && (
         <button type="button" class="button" onClick={() => app.act(action.does)}>

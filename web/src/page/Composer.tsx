@@ -6,6 +6,9 @@ import { Icon } from './Icon';
 /** Well below what the gateway takes, and more than anybody types. */
 const longest = 16_000;
 
+/** What surely fits into one line of it. */
+const oneLine = 32;
+
 /** Typed turns. Enter sends, Shift+Enter breaks the line. */
 export function Composer({ app, view }: { app: App; view: Helm }): JSX.Element {
   const draft = app.draft.value;
@@ -17,6 +20,7 @@ export function Composer({ app, view }: { app: App; view: Helm }): JSX.Element {
   return (
     <form
       class="composer"
+      data-tall={draft.includes('\n') || draft.length > oneLine ? 'yes' : 'no'}
       hidden={!view.input.shown}
       onSubmit={(event) => {
         event.preventDefault();

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { App } from '../state/app';
-import { helm } from '../state/helm';
+import { helm, type Helm } from '../state/helm';
 import { spanWords, useClock } from './clock';
 import { Composer, goType } from './Composer';
 import { restoreFocus, watchFocus } from './focus';
@@ -37,16 +37,7 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
             {view.small !== '' && (
               <p class="small">
                 {view.spaceHint ? <Space text={view.small} /> : view.small}
-                {view.unsent && view.input.shown && talk.unsent?.text && (
-                  <button type="button" class="link" id="send-unsent" disabled={view.input.disabled} onClick={() => app.sendUnsent()}>
-                    Send as text
-                  </button>
-                )}
-                {view.unsent && (
-                  <button type="button" class="link" id="dismiss-unsent" onClick={() => app.dismissUnsent()}>
-                    Dismiss
-                  </button>
-                )}
+                {view.unsent && <UnsentLinks app={app} view={view} />}
               </p>
             )}
           </>
@@ -98,6 +89,21 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
         {view.stop.why}
       </p>
     </section>
+  );
+}
+
+function UnsentLinks({ app, view }: { app: App; view: Helm }): JSX.Element {
+  return (
+    <span class="links">
+      {view.input.shown && app.model.value.talk.unsent?.text && (
+        <button type="button" class="link" id="send-unsent" disabled={view.input.disabled} onClick={() => app.sendUnsent()}>
+          Send as text
+        </button>
+      )}
+      <button type="button" class="link" id="dismiss-unsent" onClick={() => app.dismissUnsent()}>
+        Dismiss
+      </button>
+    </span>
   );
 }
 

@@ -27,7 +27,7 @@ export function TopBar({ app, opener }: { app: App; opener: Ref<HTMLButtonElemen
         <div class="fact session">
           <dt class="label">Session</dt>
           <dd>
-            <i class="phase" data-phase={talk.phase} />
+            <i class="phase" data-phase={talk.kept ? 'idle' : talk.phase} />
             <span id="session" data-state={sessionState(talk)}>
               {sessionWord(talk)}
             </span>

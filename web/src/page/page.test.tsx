@@ -264,6 +264,146 @@ test('a microphone that is refused: an alert with one action', async () => {
   expect(get('banner')).toBeNull();
 });
 
+describe('typing', () => {
+  const type = (text: string): void => {
+    const input = get<HTMLTextAreaElement>('type');
+    input.value = text;
+    void act(() => void input.dispatchEvent(new Event('input', { bubbles: true })));
+  };
+  const frame = () => act(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+
+  test('/ goes to the input, Enter sends, Shift+Enter and the end of a composed word do not', async () => {
+    const b = await page({ turns: 'agent' });
+    expect(key(document.body, 'keydown', { key: '/' }).defaultPrevented).toBe(true);
+    await frame();
+    expect(document.activeElement).toBe(get('type'));
+    expect(key(get('type'), 'keydown', { key: '/' }).defaultPrevented).toBe(false);
+    type('hello');
+    key(get('type'), 'keydown', { key: 'Enter', shiftKey: true });
+    key(get('type'), 'keydown', { key: 'Enter', isComposing: true });
+    expect(b.socket().asked).toEqual([]);
+    key(get('type'), 'keydown', { key: 'Enter' });
+    key(get('type'), 'keydown', { key: 'Enter', repeat: true });
+    expect(b.socket().asked).toEqual(['input_text.submit']);
+    expect(get<HTMLTextAreaElement>('type').value).toBe('');
+    expect(document.activeElement).toBe(get('type'));
+  });
+
+  test('Space in it is a space, and Escape stops the answer', async () => {
+    const b = await page({ turns: 'agent' });
+    type('hello');
+    get('send').click();
+    await say(b, 'transcript.final', { text: 'hello' });
+    await say(b, 'session.state', { value: 'thinking' });
+    get('type').focus();
+    expect(key(get('type'), 'keydown', { key: ' ' }).defaultPrevented).toBe(false);
+    key(get('type'), 'keydown', { key: 'Escape' });
+    expect(b.socket().asked).toEqual(['input_text.submit', 'response.cancel']);
+    expect(get('conversation').querySelector('[data-turn]')!.getAttribute('data-kind')).toBe('text');
+  });
+
+  test('what cannot be sent stays in it', async () => {
+    const b = await page({ turns: 'agent' });
+    await act(() => b.socket().end(1006));
+    type('hello');
+    key(get('type'), 'keydown', { key: 'Enter' });
+    expect(get<HTMLTextAreaElement>('type').value).toBe('hello');
+    expect(get<HTMLTextAreaElement>('type').disabled).toBe(true);
+    expect(get('type-why').textContent).toBe('Off: there is no connection to the gateway.');
+  });
+
+  test('deterministic turns have none, and / means nothing there', async () => {
+    await page();
+    expect(get('type').closest('form')!.hidden).toBe(true);
+    expect(key(document.body, 'keydown', { key: '/' }).defaultPrevented).toBe(false);
+  });
+
+  test('the words of a lost hold are sent as text, or dismissed', async () => {
+    const b = await page({ turns: 'agent' });
+    await act(() => openMicrophone(b));
+    await pointer(get('talk'), 'pointerdown');
+    await act(() => b.microphone.hear(1, 2));
+    await say(b, 'transcript.partial', { text: 'half' });
+    await act(() => void window.dispatchEvent(new Event('blur')));
+    await act(() => get('send-unsent').click());
+    expect(b.socket().asked).toEqual(['audio', 'input_audio.clear', 'input_text.submit']);
+    expect(get('dismiss-unsent')).toBeNull();
+  });
+});
+
+test('thoughts are folded away, tools are steps, and neither is part of the answer', async () => {
+  const b = await page({ turns: 'agent' });
+  await say(b, 'transcript.final', { text: 'look' });
+  await say(b, 'thinking.delta', { text: 'hm' });
+  await say(b, 'tool.call', { callId: 'c1', name: 'read_file', input: { path: '<b>' } });
+  await say(b, 'tool.result', { callId: 'c1', name: 'read_file', success: false });
+  await say(b, 'response.text.delta', { text: 'found' });
+  const turn = get('conversation').querySelector('[data-turn]')!;
+  expect(turn.querySelector<HTMLDetailsElement>('.thought')!.open).toBe(false);
+  expect(turn.querySelector('.step')!.textContent).toBe('read_file<b>failed, 1 ms');
+  expect(turn.querySelector('[data-who="agent"]')!.textContent).toBe('found');
+});
+
+test('a lost connection: the session is kept, and no second is read aloud', async () => {
+  const b = await page({ turns: 'agent' });
+  await act(() => b.socket().end(1006));
+  expect(get('session').dataset.state).toBe('kept');
+  expect(get('session').textContent).toBe('Kept');
+  expect(get('banner').querySelector('[aria-live="off"]')!.textContent).toMatch(/^Trying again in/);
+});
+
+test('the conversation as a whole: saved, and begun anew', async () => {
+  const b = await page({ turns: 'agent' });
+  expect(get<HTMLButtonElement>('save-transcript').disabled).toBe(true);
+  await say(b, 'transcript.final', { text: 'one' });
+  await say(b, 'session.state', { value: 'idle' });
+  await act(() => get('save-transcript').click());
+  expect(b.saved).toHaveLength(1);
+  await act(() => get('new-conversation').click());
+  await say(b, 'history', { items: [] });
+  expect(get('conversation').querySelector('[data-turn]')).toBeNull();
+});
+
+describe('signing in', () => {
+  const admits = (token: string | null): boolean => token === 'good.to.ken';
+
+  test('one field, that nobody remembers; what is wrong is said; then the page', async () => {
+    const b = await page({ turns: 'agent', greet: false, admits });
+    const field = get<HTMLInputElement>('token');
+    expect([field.type, field.autocomplete]).toEqual(['password', 'off']);
+    expect(get('token-wrong').textContent).toBe('');
+    expect(get('talk')).toBeNull();
+    const enter = async (token: string): Promise<void> => {
+      get<HTMLInputElement>('token').value = token;
+      await act(() => void get('sign-in').dispatchEvent(new Event('submit', { bubbles: true, cancelable: true })));
+      await act(settle);
+    };
+    await enter('bad.to.ken');
+    expect(get('token-wrong').textContent).toMatch(/^The gateway did not take this token\./);
+    expect(get<HTMLInputElement>('token').value).toBe('');
+    await enter('good.to.ken');
+    await act(() => b.socket().greet());
+    expect(get('sign-in')).toBeNull();
+    expect(get<HTMLButtonElement>('talk').disabled).toBe(false);
+  });
+});
+
+test('what the gateway measured replaces what the page saw', async () => {
+  const b = await page({ turns: 'agent' });
+  await act(() => void b.app.submit('hello'));
+  await say(b, 'transcript.final', { text: 'hello' });
+  await say(b, 'response.created', { responseId: 'r1', turnId: 't1' });
+  await say(b, 'response.text.delta', { text: 'hi' });
+  await say(b, 'response.completed', { responseId: 'r1' });
+  expect(document.querySelector('.waterfall')).toBeNull();
+  const usage = { promptTokens: 1204, completionTokens: 88 };
+  await say(b, 'turn.metrics', { turnId: 't1', firstTokenMs: 604, gatewayMs: 4, totalMs: 900, usage });
+  const fall = document.querySelector('.waterfall')!;
+  expect(fall.querySelector('summary')!.textContent).toBe('0.60 s from sending to the first word');
+  expect([...fall.querySelectorAll('.value')].map((v) => v.textContent)).toEqual(['none', '604 ms']);
+  expect(fall.querySelector('.key')!.textContent).toBe('Vela itself 4 ms. 1,204 tokens in, 88 out.');
+});
+
 test('a spoken turn shows its stages', async () => {
   const b = await page({ turns: 'agent' });
   await act(() => openMicrophone(b));

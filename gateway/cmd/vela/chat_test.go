@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nhooyr.io/websocket"
+
+	"vela/gateway"
+)
+
+// liveGateway runs until the test ends.
+func liveGateway(t *testing.T, cfg gateway.Config) string {
+	t.Helper()
+	cfg.Addr = "127.0.0.1:0"
+	g, err := gateway.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- g.Run(ctx, func(a net.Addr) { ready <- a.String() }) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return <-ready
+}
+
+// paper takes what is written, and lets a test wait for it.
+type paper struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (p *paper) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(b)
+}
+
+func (p *paper) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
+}
+
+func (p *paper) await(t *testing.T, words string) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(p.String(), words); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no %q in\n%s", words, p)
+		}
+	}
+}
+
+func TestChatInAPipe(t *testing.T) {
+	addr := liveGateway(t, gateway.Config{})
+	for in, want := range map[string]string{
+		"hello\n":                         "You said: hello\n",
+		"hello":                           "You said: hello\n",
+		"one\n\ntwo\n/history\n":          "You said: one\nYou said: two\nuser: one\nassistant: You said: one\nuser: two\nassistant: You said: two\n",
+		"one\n/new\n/history\n":           "You said: one\n",
+		"one\n/quit\ntwo\n":               "You said: one\n",
+		"":                                "",
+		"/nonsense\n":                     "",
+		"der Kapitän grüßt \U0001f44b \n": "You said: der Kapitän grüßt \U0001f44b\n",
+	} {
+		var out, errs paper
+		c := &chat{url: addr, turns: "agent", in: strings.NewReader(in), streams: streams{&out, &errs}}
+		if err := c.run(t.Context()); err != nil || out.String() != want {
+			t.Errorf("%q: got %q, want %q; the error is %v\n%s", in, &out, want, err, &errs)
+		}
+	}
+}
+
+// typist is a chat with somebody who types.
+func typist(t *testing.T, url, turns string) (keys io.Writer, ctrlC chan<- os.Signal, out, errs *paper, ended <-chan error) {
+	r, w := io.Pipe()
+	t.Cleanup(func() { _ = w.Close() })
+	interrupts, done := make(chan os.Signal, 2), make(chan error, 1)
+	out, errs = new(paper), new(paper)
+	c := &chat{url: url, turns: turns, in: r, interrupts: interrupts, typed: true, colour: true, streams: streams{out, errs}}
+	go func() { done <- c.run(t.Context()) }()
+	return w, interrupts, out, errs, done
+}
+
+// TestChatCtrlC stops an answer, and twice leaves.
+func TestChatCtrlC(t *testing.T) {
+	keys, ctrlC, out, errs, ended := typist(t, liveGateway(t, gateway.Config{Pace: time.Second}), "deterministic")
+	out.await(t, "> ")
+	errs.await(t, "the fixed turns")
+	_, _ = io.WriteString(keys, "hello\n")
+	out.await(t, "[mocked assistant] ")
+	ctrlC <- os.Interrupt
+	out.await(t, " …\n> ")
+	ctrlC <- os.Interrupt
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestChatLeavesWhenIdle(t *testing.T) {
+	_, ctrlC, out, errs, ended := typist(t, liveGateway(t, gateway.Config{}), "agent")
+	out.await(t, "> ")
+	ctrlC <- os.Interrupt
+	errs.await(t, "once more leaves")
+	ctrlC <- os.Interrupt
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestChatShows plays a gateway that thinks, calls a tool, and loses the connection in the middle of its answer.
+func TestChatShows(t *testing.T) {
+	const (
+		ready  = `{"type":"session.ready","payload":{"sessionId":"s","protocol":2,"resumed":RESUMED,"recovered":RESUMED,"resumeToken":"t","resumeWindowMs":9000,"lastSeq":0,"turns":"agent","agent":"pilot","audio":{},"turnDetection":"none","interrupt":true,"approvals":false,"room":"","features":[]}}`
+		beside = `,"ts":1,"seq":`
+	)
+	play := func(ws *websocket.Conn, texts ...string) {
+		for _, text := range texts {
+			_ = ws.Write(t.Context(), websocket.MessageText, []byte(text))
+		}
+	}
+	connections := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" || strings.Contains(r.URL.String(), "secret") {
+			t.Errorf("asked with %v for %s", r.Header, r.URL)
+		}
+		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"vela.v2"}})
+		if err != nil {
+			return
+		}
+		defer ws.CloseNow()
+		_, _, _ = ws.Read(t.Context())
+		if connections++; connections == 2 {
+			play(ws, strings.ReplaceAll(ready, "RESUMED", "true"), `{"type":"response.text.delta","payload":{"text":" miles."}`+beside+"6}",
+				`{"type":"session.state","payload":{"value":"idle"}`+beside+"7}")
+			_, _, _ = ws.Read(t.Context())
+			return
+		}
+		play(ws, strings.ReplaceAll(ready, "RESUMED", "false"), `{"type":"session.state","payload":{"value":"idle"}`+beside+"1}")
+		_, _, _ = ws.Read(t.Context())
+		play(ws, `{"type":"transcript.final","payload":{"text":"how far"}`+beside+"2}",
+			`{"type":"thinking.delta","payload":{"text":"The chart."}`+beside+"3}",
+			`{"type":"tool.call","payload":{"callId":"c","name":"distance","input":{"to":"port"}}`+beside+"4}",
+			`{"type":"response.text.delta","payload":{"text":"Three"}`+beside+"5}")
+	}))
+	defer s.Close()
+	t.Setenv("VELA_TOKEN", "secret")
+	keys, _, out, errs, ended := typist(t, s.URL, "agent")
+	out.await(t, "> ")
+	_, _ = io.WriteString(keys, "how far\n")
+	out.await(t, "\x1b[2mThe chart.\x1b[22m\n\x1b[2m[distance {\"to\":\"port\"}]\x1b[22m\nThree\n miles.\n> ")
+	errs.await(t, "talking to pilot.")
+	errs.await(t, "the connection was lost")
+	errs.await(t, "— connected again\n")
+	_, _ = io.WriteString(keys, "/quit\n")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(out.String()+errs.String(), "secret") {
+		t.Error("the token was shown")
+	}
+}
