@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -205,6 +206,29 @@ func TestACollectorThatIsAway(t *testing.T) {
 	took, log := serve(t)
 	if n := strings.Count(log, "do not reach the collector"); n != 1 || took > 1500*time.Millisecond {
 		t.Errorf("told %d times, and stopped in %v:\n%s", n, took, log)
+	}
+}
+
+// outage fails as long as it is told to.
+type outage struct {
+	sdktrace.SpanExporter
+	err error
+}
+
+func (o *outage) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return o.err }
+
+func TestAnOutageIsToldOnceAndSoIsItsEnd(t *testing.T) {
+	var out bytes.Buffer
+	o := &outage{}
+	c := &collector{SpanExporter: o, life: t.Context(), log: slog.New(slog.NewTextHandler(&out, nil))}
+	for _, err := range []error{nil, io.EOF, io.EOF, nil, nil, io.EOF} {
+		o.err = err
+		if err := c.ExportSpans(t.Context(), nil); err != nil {
+			t.Error(err) // the SDK would print it
+		}
+	}
+	if log := out.String(); strings.Count(log, "\n") != 3 || strings.Count(log, "again") != 1 {
+		t.Errorf("logged\n%s", log)
 	}
 }
 
