@@ -2,9 +2,13 @@
 
 # Speech recognition is in the build where its library is; without it everything else runs.
 TAGS  := $(shell pkg-config --exists pocketsphinx 2>/dev/null && echo pocketsphinx)
-ADDR  ?= 127.0.0.1:8080
+ADDR  ?= $(if $(LAN),0.0.0.0:8443,127.0.0.1:8080)
 TURNS ?= agent
 GO    := go
+
+# LAN=1 lets phones in: with TLS, and with a server key of this run's own unless VELA_KEYS has one.
+LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
+LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test check test-go test-web test-e2e bench fuzz generate clean packages packages-test
@@ -12,9 +16,9 @@ GO    := go
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-run: packages ## Set up, build and start the gateway: hold the button on its page and talk (ADDR=, TURNS=)
+run: packages ## Set up, build and start the gateway: hold the button on its page and talk (ADDR=, TURNS=, LAN=1 for phones)
 	@$(MAKE) --no-print-directory build
-	@./bin/vela serve --addr $(ADDR) --turns $(TURNS)
+	@$(LAN_KEY) ./bin/vela serve --addr $(ADDR) --turns $(TURNS) $(LAN_FLAGS)
 
 build: web/dist/index.html ## Build the page and the program, bin/vela
 	$(GO) build -tags '$(TAGS)' -o bin/vela ./gateway/cmd/vela
@@ -46,6 +50,7 @@ bench: build ## Measure beside a bare server, and print ratios
 fuzz: ## Fuzz whatever reads bytes from outside, a minute each
 	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime 60s ./protocol
 	$(GO) test -run '^$$' -fuzz FuzzReadWAV -fuzztime 60s ./session/speech
+	$(GO) test -run '^$$' -fuzz FuzzCredential -fuzztime 60s ./gateway/server
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s ./gateway/script
 
 generate: ## Write again what comes out of the Go types and tables

@@ -16,10 +16,12 @@ func TestBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser is slow to start")
 	}
-	for _, need := range []string{"../bin/vela", "node_modules"} {
-		if _, err := os.Stat(need); err != nil {
-			t.Fatalf("%v: run make test-e2e, which sets up what this test needs", err)
-		}
+	vela, err := filepath.Abs(program(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("node_modules"); err != nil {
+		t.Fatalf("%v: run make test-e2e, which installs what this test needs", err)
 	}
 	files, err := filepath.Glob("browser/*.test.mjs")
 	if err != nil || len(files) == 0 {
@@ -31,6 +33,7 @@ func TestBrowser(t *testing.T) {
 	defer cancel()
 	args := append([]string{"--test", "--test-reporter=spec", "--test-concurrency=2"}, files...)
 	cmd := exec.CommandContext(ctx, "node", args...)
+	cmd.Env = append(os.Environ(), "VELA_BIN="+vela)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second

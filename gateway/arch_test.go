@@ -33,6 +33,7 @@ var arrows = map[string][]string{
 	"gateway/cmd/vela": {"gateway/...", "session/...", "turn/...", "protocol/..."},
 	"gateway/client":   {"session/speech", "protocol"},
 	"gateway/script":   {"gateway/client", "session/speech", "protocol"},
+	"gateway/server":   {"gateway/auth", "session", "session/speech", "turn", "protocol/..."},
 	"gateway/*":        {"session", "session/speech", "turn", "protocol/..."},
 	"web":              {},
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"sync"
 	"time"
 
 	"vela/protocol"
@@ -125,16 +126,22 @@ func why(err error) string {
 	return "The recogniser cannot be used here. Run vela engines to see why."
 }
 
-// transcriber is nil where speech cannot be recognised.
+// transcriber is what one session recognises speech with; nil where speech cannot be recognised.
 func (e *engines) transcriber() session.Transcriber {
 	if e.missing != nil {
 		return nil
 	}
-	return whenLoaded{e}
+	return &listener{engines: e}
 }
 
-// whenLoaded waits for the recogniser that is being loaded, and gives its errors their codes.
-type whenLoaded struct{ *engines }
+// listener recognises the speech of one session, whose user it grows used to. It waits for the recogniser that is being
+// loaded, and gives its errors their codes. Transcribe may be called from several goroutines, as an utterance that was
+// cancelled may still be ending.
+type listener struct {
+	*engines
+	once    sync.Once
+	speaker *pocketsphinx.Speaker
+}
 
 // unavailable tells a client that nobody can listen now.
 type unavailable struct{ words string }
@@ -143,18 +150,19 @@ func (u unavailable) Error() string       { return u.words }
 func (u unavailable) Code() protocol.Code { return protocol.CodeSpeechUnavailable }
 
 // Transcribe implements [session.Transcriber].
-func (w whenLoaded) Transcribe(ctx context.Context, audio iter.Seq[[]int16]) iter.Seq2[speech.Transcript, error] {
+func (l *listener) Transcribe(ctx context.Context, audio iter.Seq[[]int16]) iter.Seq2[speech.Transcript, error] {
 	return func(yield func(speech.Transcript, error) bool) {
 		select {
-		case <-w.loaded:
+		case <-l.loaded:
 		case <-ctx.Done():
 			return
 		}
-		if w.failed != nil {
+		if l.failed != nil {
 			yield(speech.Transcript{}, unavailable{"The speech recogniser did not load. Its log says why."})
 			return
 		}
-		for t, err := range w.sphinx.Transcribe(ctx, audio) {
+		l.once.Do(func() { l.speaker = l.sphinx.Speaker() })
+		for t, err := range l.speaker.Transcribe(ctx, audio) {
 			if errors.Is(err, pocketsphinx.ErrBusy) {
 				err = unavailable{"Everybody who may speak at once is speaking. Try again in a moment."}
 			}

@@ -2,7 +2,7 @@
 // there are. Start at [Config], [New] and [Gateway.Run]; the program in cmd/vela does nothing but fill the one and
 // call the others, and so may a test or another program.
 //
-// The packages below: server is HTTP and the socket, client the protocol's client in Go, script the scripted turns.
+// The packages below: server is HTTP and the socket, auth knows who may come in, cert has the certificate, client the protocol's client in Go, script the scripted turns.
 package gateway
 
 import (
@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,7 +20,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.opentelemetry.io/otel/trace"
 
+	"vela/gateway/auth"
 	"vela/gateway/bus"
+	"vela/gateway/cert"
 	"vela/gateway/server"
 	"vela/session"
 	"vela/turn/deterministic"
@@ -34,7 +35,9 @@ const DefaultAddr = "127.0.0.1:8080"
 
 // Config is what a gateway is made of. The zero value works.
 type Config struct {
-	Addr        string        // host:port; loopback only; default [DefaultAddr]
+	Addr        string     // host:port; beyond loopback only with Keys and TLS; default [DefaultAddr]
+	Keys        []auth.Key // server keys; none: everybody may come in
+	TLS         TLS
 	Turns       session.Turns // for clients that do not ask; default deterministic
 	Pace        time.Duration // between the events of a deterministic answer; 0 answers at once
 	Origins     []string      // of other pages that may connect, such as "https://example.org"
@@ -59,6 +62,9 @@ type Gateway struct {
 	bus      *bus.Bus // nil where conversations end with the process
 	traces   *traces
 	tracer   trace.Tracer // nil where traces go nowhere
+
+	authority *auth.Authority   // nil: everybody may come in
+	cert      *cert.Certificate // nil: plain HTTP
 }
 
 // New checks the configuration and puts a gateway together. Nothing runs and nothing listens before [Gateway.Run].
@@ -72,7 +78,7 @@ func New(cfg Config) (*Gateway, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := loopbackOnly(cfg.Addr); err != nil {
+	if err := mayListen(cfg.Addr, len(cfg.Keys) > 0, cfg.TLS.on()); err != nil {
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
@@ -84,11 +90,20 @@ func New(cfg Config) (*Gateway, error) {
 		sessions: session.NewMetrics(registry),
 	}
 	var err error
+	if g.authority, err = newAuthority(cfg.Keys); err != nil {
+		return nil, err
+	}
+	if g.cert, err = cfg.TLS.certificate(cfg.Addr); err != nil {
+		return nil, err
+	}
 	if g.journals, err = openJournals(cfg.Journal, g.log); err != nil {
 		return nil, err
 	}
 	g.server, err = server.New(server.Config{
 		NewSession:  g.newSession,
+		Auth:        g.authority,
+		TLS:         g.tlsConfig(),
+		OwnName:     g.ownName,
 		Page:        page(),
 		Engines:     func() any { return g.Report() },
 		Ready:       g.engines.ready,
@@ -105,20 +120,6 @@ func page() fs.FS {
 		return nil
 	}
 	return web.FS()
-}
-
-// loopbackOnly refuses an address that others on the network could reach: there is no authentication yet.
-func loopbackOnly(addr string) error {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return fmt.Errorf("gateway: %q is no address to listen on: write host:port, such as %s", addr, DefaultAddr)
-	}
-	ip, err := netip.ParseAddr(host)
-	if host == "localhost" || err == nil && ip.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("gateway: refusing to listen on %s: everybody who reaches it could talk to your agents, "+
-		"and this gateway cannot ask who they are yet; listen on 127.0.0.1, and let a proxy or an SSH tunnel do the rest", addr)
 }
 
 // Run listens and serves until ctx is done, then ends every session and returns: within 4 s, if clients do not answer,
@@ -173,6 +174,8 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Agent:       echo.Engine{},
 		AgentName:   echo.AgentID,
 		Transcriber: g.engines.transcriber(),
+		Only:        n.Only,
+		Allowance:   n.Audio,
 		Idle:        g.cfg.Idle,
 		Store:       g.store(id, n.Version),
 		Journal:     func() io.WriteCloser { return g.journals.of(id) },

@@ -41,6 +41,7 @@ var (
 	errChunk2             = &refusal{protocol.CodeInvalidMessage, "The chunk of input_audio.append must be base64 of PCM16 little-endian, mono, at the rate agreed."}
 	errAudioTooLong       = &refusal{protocol.CodeAudioTooLong, "Too much audio in one turn. What came before is kept: commit it, or cancel."}
 	errAudioTooFast       = &refusal{protocol.CodeRateLimited, "Audio arrives faster than twice the speed of speech. The chunk was dropped: slow down."}
+	errAllowance          = &refusal{protocol.CodeAudioTooLong, "The minutes of audio that your token allows are used up. What came before is kept: commit it, or cancel. Ask for a new token."}
 	errNoTranscriber      = &refusal{protocol.CodeSpeechUnavailable, "This gateway has no speech recogniser. Run vela engines to see why."}
 	errNoFinal            = &refusal{protocol.CodeSpeechFailed, "The recogniser stopped without a result. Say it again."}
 	errNoAgent            = &refusal{protocol.CodeAgentUnavailable, "This gateway has no agent. Run vela engines to see why."}

@@ -39,6 +39,7 @@ type utterance struct {
 	failed    bool // nobody listens; the client knows
 	full      bool // the client knows that there is too much audio
 	fast      bool // the client knows that it sends too fast
+	spent     bool // the client knows that its allowance is used up
 }
 
 // heard is one thing that the recogniser says, or that it has ended: a partial transcript may be empty.
@@ -97,11 +98,19 @@ func (s *Session) listen(ctx context.Context, samples []int16) error {
 	if s.hearing == nil {
 		s.startHearing(ctx)
 	}
-	if refused := s.hearing.refuse(speech.Duration(len(samples), s.settings.input.Rate), s.now, s.cfg.MaxAudio); refused != nil {
+	length := speech.Duration(len(samples), s.settings.input.Rate)
+	if refused := s.hearing.refuse(length, s.now, s.cfg.MaxAudio); refused != nil {
 		if refused.known {
 			return nil
 		}
 		return refused.err
+	}
+	if u := s.hearing; length > 0 && !u.failed && !s.allowed(length) {
+		known := u.spent
+		if u.spent = true; known {
+			return nil
+		}
+		return errAllowance
 	}
 	if s.hearing.resample != nil {
 		samples = s.hearing.resample.Process(nil, samples)

@@ -36,6 +36,7 @@ type journalHead struct {
 // entry is one line. At is in ns after the head's Began.
 type entry struct {
 	At    int64            `json:"at,omitempty"`
+	Spent bool             `json:"spent,omitempty"` // the client had no audio left for the input before this line
 	In    *inputEntry      `json:"in,omitempty"`
 	Event *json.RawMessage `json:"event,omitempty"` // as version 2 writes it
 }

@@ -21,6 +21,8 @@ type Hello struct {
 	Resume bool
 	Token  string // of a resume: what the client resumed with, which the session may not know after a restart
 	After  uint64 // of a resume: the last event that the client has
+
+	Allowance Allowance // of a resume: what the client's audio is taken from now
 }
 
 // join gives a peer its seat. Whoever sat there is told that the session went on elsewhere.
@@ -40,6 +42,9 @@ func (s *Session) join(p Peer, h Hello) {
 	case h.Resume:
 		if s.cfg.Token == "" {
 			s.cfg.Token = h.Token
+		}
+		if h.Allowance != nil {
+			s.cfg.Allowance = h.Allowance
 		}
 		s.resume(p, h.After)
 	case first:

@@ -43,7 +43,7 @@ const maxLine = 4 << 20
 // compared. Its error is about the journal: one that cannot be read is not one that differs. A last line that was cut
 // off, as a crash leaves it, is passed over.
 func Replay(r io.Reader, mock Mock) (Replayed, error) {
-	p := player{lines: bufio.NewScanner(r), peers: map[int]Peer{}}
+	p := &player{lines: bufio.NewScanner(r), peers: map[int]Peer{}}
 	p.lines.Buffer(nil, maxLine)
 	if err := p.head(mock); err != nil {
 		return p.out, err
@@ -65,6 +65,8 @@ type player struct {
 	lines *bufio.Scanner
 	line  int
 	text  []byte
+	back  bool // text has been looked at, and is still to come
+	spent bool // the client has no audio left for the present input
 	s     *Session
 	began time.Time
 	peers map[int]Peer
@@ -76,6 +78,10 @@ type player struct {
 }
 
 func (p *player) next() bool {
+	if p.back {
+		p.back = false
+		return true
+	}
 	if !p.lines.Scan() {
 		return false
 	}
@@ -104,6 +110,7 @@ func (p *player) head(mock Mock) error {
 	if h.Transcriber {
 		cfg.Transcriber = recorded{}
 	}
+	cfg.Allowance = p
 	p.s = New(cfg)
 	p.s.replayed = func(e Event) { p.came = append(p.came, appendEvent(nil, e)) }
 	if err := p.configure(h.Settings); err != nil {
@@ -153,8 +160,25 @@ func (p *player) entry() error {
 	}
 	p.input, p.at = string(p.text), p.line
 	p.out.Inputs++
+	p.spent = p.nextIsSpent()
 	return p.play(in)
 }
+
+// nextIsSpent takes the next line if it says that there was no audio left.
+func (p *player) nextIsSpent() bool {
+	if !p.next() {
+		return false
+	}
+	var e entry
+	if json.Unmarshal(p.text, &e) == nil && e.Spent {
+		return true
+	}
+	p.back = true
+	return false
+}
+
+// Take implements [Allowance], as it was answered when the journal was written.
+func (p *player) Take(time.Duration) bool { return !p.spent }
 
 // play gives the session an input. One that this session cannot have had is an error, not a crash.
 func (p *player) play(in input) (err error) {

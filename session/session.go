@@ -50,11 +50,13 @@ type Config struct {
 	Token   string        // resumes the session; version 2 tells it to the client
 	Window  time.Duration // how long a session of version 2 outlives its last peer; default 2 minutes
 
-	Turns       Turns // what a client gets that does not ask
+	Turns       Turns   // what a client gets that does not ask
+	Only        []Turns // what a client may ask for; empty for both kinds
 	AgentName   string
 	Mock        Mock        // the fixed turn; required
 	Agent       turn.Engine // nil: agent-backed turns say agent_unavailable
 	Transcriber Transcriber // nil: speech says speech_unavailable
+	Allowance   Allowance   // what the audio of agent-backed turns is taken from; nil is without limit
 
 	MaxAudio    time.Duration // of one turn; default 10 minutes
 	Recognise   time.Duration // how long the final transcript may take after the commit; default 30 s

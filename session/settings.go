@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"strings"
 
 	"vela/protocol"
@@ -32,6 +33,9 @@ func defaults(cfg Config) settings {
 	if turns == "" {
 		turns = Deterministic
 	}
+	if len(cfg.Only) > 0 && !slices.Contains(cfg.Only, turns) {
+		turns = cfg.Only[0]
+	}
 	return settings{turns: turns, input: input, terms: protocol.Terms{
 		Protocol:      2,
 		Turns:         string(turns),
@@ -59,6 +63,9 @@ func (t *settings) apply(ask protocol.SessionStart, cfg Config) error {
 	switch Turns(ask.Turns) {
 	case "":
 	case Deterministic, Agent:
+		if len(cfg.Only) > 0 && !slices.Contains(cfg.Only, Turns(ask.Turns)) {
+			return unsupported("turns", "what your token allows")
+		}
 		t.turns, t.terms.Turns = Turns(ask.Turns), ask.Turns
 	default:
 		return unsupported("turns", "deterministic or agent")

@@ -40,6 +40,7 @@ type state struct {
 	Settings protocol.SessionStart `json:"settings"`
 	History  []kept                `json:"history"`
 	Turns    Turns                 `json:"turns"`
+	Only     []Turns               `json:"only,omitempty"`
 	Answered int                   `json:"answered"` // the turns that History knows, by their number
 }
 
@@ -74,7 +75,7 @@ func (s *Session) save() {
 	if s.kept == nil {
 		return
 	}
-	st := state{Token: s.tokenHash, Turns: s.cfg.Turns, Settings: s.settings.asked(), Answered: s.turns}
+	st := state{Token: s.tokenHash, Turns: s.cfg.Turns, Only: s.cfg.Only, Settings: s.settings.asked(), Answered: s.turns}
 	for _, m := range s.history {
 		st.History = append(st.History, kept(m))
 	}
@@ -129,7 +130,7 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 	if err := json.Unmarshal(from.State, &st); err != nil {
 		return nil, st.Token, fmt.Errorf("session: the kept state of %s: %w", from.ID, err)
 	}
-	cfg.ID, cfg.Version, cfg.Turns, cfg.Token = from.ID, 2, st.Turns, ""
+	cfg.ID, cfg.Version, cfg.Turns, cfg.Only, cfg.Token = from.ID, 2, st.Turns, st.Only, ""
 	s := New(cfg)
 	if err := s.Configure(st.Settings); err != nil {
 		return nil, st.Token, fmt.Errorf("session: the kept settings of %s: %w", from.ID, err)

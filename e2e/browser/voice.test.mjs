@@ -65,7 +65,7 @@ test('hold, speak, let go: partial words, the final ones, the answer streamed, i
   await shown.forget();
   await shown.press();
   await eventually(async () => assert.equal(await shown.session(), 'listening'));
-  assert.equal(await shown.talk.getAttribute('aria-label'), 'Let go to send');
+  assert.equal(await shown.talk.getAttribute('aria-pressed'), 'true');
   await heard(shown);
   assert.match(await shown.stop.innerText(), /^Discard\b/);
   await picture(page, 'voice-listening');

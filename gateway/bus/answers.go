@@ -126,23 +126,23 @@ func (a *answers) closed() bool {
 
 // stored reads the answer to a message for a stream: its place there.
 func stored(m *nats.Msg) (uint64, error) {
-	if err := answered(m); err != nil {
-		return 0, err
-	}
 	var ack struct {
 		Seq   uint64    `json:"seq"`
 		Error *apiError `json:"error"`
 	}
-	if err := json.Unmarshal(m.Data, &ack); err != nil {
-		return 0, fmt.Errorf("bus: read answer: %w", err)
+	if err := readAnswer(m, &ack); err != nil {
+		return 0, err
 	}
 	return ack.Seq, ack.Error.err()
 }
 
-// answered tells an answer from the note that nobody was there to give one.
-func answered(m *nats.Msg) error {
+// readAnswer decodes an answer, and tells it from the note that nobody was there to give one.
+func readAnswer(m *nats.Msg, v any) error {
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
 		return fmt.Errorf("%w: the NATS server has no such stream just now", ErrUnavailable)
+	}
+	if err := json.Unmarshal(m.Data, v); err != nil {
+		return fmt.Errorf("bus: read answer: %w", err)
 	}
 	return nil
 }

@@ -163,7 +163,7 @@ func (b *Bus) ensureStreams(ctx context.Context, c Config) error {
 		Name:              eventStream,
 		Description:       "The events of Vela's conversations.",
 		Subjects:          []string{eventSubject("*")},
-		MaxMsgsPerSubject: maxEvents, // a message holds one event or more; trimming keeps it lower
+		MaxMsgsPerSubject: 2 * maxEvents, // out of reach, since we trim
 		MaxBytes:          -1,
 		Discard:           jetstream.DiscardNew, // full is an error, never somebody else's conversation
 		Storage:           jetstream.FileStorage,
@@ -175,7 +175,9 @@ func (b *Bus) ensureStreams(ctx context.Context, c Config) error {
 	states.Name = stateStream
 	states.Description = "The states of Vela's conversations."
 	states.Subjects = []string{stateSubject("*")}
-	states.MaxMsgsPerSubject = 1
+	states.MaxMsgsPerSubject = 64 // out of reach as well
+	states.AllowRollup = true     // which Save does, and which leaves one
+	states.AllowMsgTTL = true     // for the mark of an end
 	states.MaxBytes = -1
 	if b.embedded != nil && c.Dir == "" {
 		events.Storage, states.Storage = jetstream.MemoryStorage, jetstream.MemoryStorage
@@ -183,17 +185,25 @@ func (b *Bus) ensureStreams(ctx context.Context, c Config) error {
 			events.MaxBytes = defaultMemory
 		}
 	}
-	for _, want := range []jetstream.StreamConfig{events, states} {
-		_, err := b.js.Stream(ctx, want.Name)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			_, err = b.js.CreateStream(ctx, want)
+	if err := b.ensure(ctx, events); err != nil {
+		return err
+	}
+	return b.ensure(ctx, states)
+}
+
+// ensure makes a stream where it is missing.
+func (b *Bus) ensure(ctx context.Context, c jetstream.StreamConfig) error {
+	_, err := b.js.Stream(ctx, c.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if _, err = b.js.CreateStream(ctx, c); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			err = nil // another gateway was quicker
 		}
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another gateway was quicker
-			if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrNoResponders) {
-				return fmt.Errorf("bus: the NATS server has no JetStream: start it with -js: %w", err)
-			}
-			return fmt.Errorf("bus: open stream %s: %w", want.Name, err)
-		}
+	}
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrNoResponders) {
+		return fmt.Errorf("bus: the NATS server has no JetStream: start it with -js: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("bus: open stream %s: %w", c.Name, err)
 	}
 	return nil
 }

@@ -113,6 +113,14 @@ func event(seq uint64) []byte {
 	return fmt.Appendf(nil, `{"seq":%d,"ts":1,"type":"response.text.delta","payload":{"text":"word %d "}}`, seq, seq)
 }
 
+// fresh is a new conversation, saved.
+func fresh(t testing.TB, b *Bus, id string) *Session {
+	t.Helper()
+	s := b.Session(id)
+	must(t, s.Save(soon(t), []byte("state")))
+	return s
+}
+
 func appendAll(t testing.TB, s *Session, from, to uint64) {
 	t.Helper()
 	for seq := from; seq <= to; seq++ {
@@ -223,7 +231,7 @@ func TestWhatIsAppendedIsKept(t *testing.T) {
 func TestASessionGoesOnWhereItStands(t *testing.T) {
 	everywhere(t, func(t *testing.T, c Config, _ bool) {
 		b := open(t, c)
-		appendAll(t, b.Session("a"), 1, 10)
+		appendAll(t, fresh(t, b, "a"), 1, 10)
 		again := b.Session("a")
 		must(t, flood(again, 11, 30, event)) // asks where it stands, while 20 wait
 		wantEvents(t, kept(t, b)["a"], 1, 30)
@@ -239,7 +247,7 @@ func TestASessionGoesOnWhereItStands(t *testing.T) {
 func TestOrderIsHeld(t *testing.T) {
 	everywhere(t, func(t *testing.T, c Config, _ bool) {
 		b := open(t, c)
-		s := b.Session("a")
+		s := fresh(t, b, "a")
 		if err := s.Append(soon(t), 0, event(0)); !errors.Is(err, ErrOrder) {
 			t.Errorf("event 0: %v", err)
 		}
@@ -253,7 +261,7 @@ func TestOrderIsHeld(t *testing.T) {
 			t.Errorf("event 5 after 3, by a session that has to ask: %v", err)
 		}
 		appendAll(t, s, 4, 6)
-		late := b.Session("b") // begins with what a session has that was not kept before
+		late := fresh(t, b, "b") // begins with what a session has that was not kept before
 		must(t, late.Append(soon(t), 77, event(77)))
 		must(t, late.Append(soon(t), 78, event(78)))
 		wantEvents(t, kept(t, b)["b"], 77, 78)
@@ -268,7 +276,7 @@ func TestTwoWritersCannotBothGoOn(t *testing.T) {
 		if c.URL != "" {
 			other = open(t, c) // as two gateways would
 		}
-		first, second := b.Session("a"), other.Session("a")
+		first, second := fresh(t, b, "a"), other.Session("a")
 		appendAll(t, first, 1, 3)
 		must(t, second.Append(soon(t), 4, []byte("of the second")))
 		for range 2 { // and it stays so
@@ -278,7 +286,7 @@ func TestTwoWritersCannotBothGoOn(t *testing.T) {
 		}
 		must(t, second.Append(soon(t), 5, event(5)))
 		must(t, second.Delete(soon(t)))
-		third := b.Session("a")
+		third := fresh(t, b, "a")
 		appendAll(t, third, 1, 1)
 		must(t, b.Session("a").Delete(soon(t)))
 		if err := third.Append(soon(t), 2, event(2)); !errors.Is(err, ErrConflict) {
@@ -333,13 +341,13 @@ func TestDeleteLeavesNothing(t *testing.T) {
 func TestTheLastEventsAreKept(t *testing.T) {
 	everywhere(t, func(t *testing.T, c Config, _ bool) {
 		b := open(t, c)
-		s := b.Session("many")
+		s := fresh(t, b, "many")
 		const last = 3*maxEvents + 17
 		must(t, flood(s, 1, last, event))
 		wantEvents(t, kept(t, b)["many"], last-maxEvents+1, last)
 
 		large := func(seq uint64) []byte { return bytes.Repeat(event(seq), 600) }
-		s = b.Session("large")
+		s = fresh(t, b, "large")
 		must(t, flood(s, 1, 1000, large))
 		one := kept(t, b)["large"]
 		size := 0
@@ -357,7 +365,7 @@ func TestTheLastEventsAreKept(t *testing.T) {
 		}
 
 		// Single messages, each of one event, are trimmed as well.
-		s = b.Session("single")
+		s = fresh(t, b, "single")
 		appendAll(t, s, 1, maxEvents+1100)
 		wantEvents(t, kept(t, b)["single"], 1101, maxEvents+1100)
 		stream, err := b.js.Stream(soon(t), eventStream)
@@ -374,7 +382,7 @@ func TestTooMuch(t *testing.T) {
 	everywhere(t, func(t *testing.T, c Config, _ bool) {
 		c.MaxBytes = 1 << 20
 		b := open(t, c)
-		s := b.Session("a")
+		s := fresh(t, b, "a")
 		huge := make([]byte, b.nc.MaxPayload()+1)
 		if err := s.Append(soon(t), 1, huge); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("a huge event: %v", err)
@@ -383,7 +391,7 @@ func TestTooMuch(t *testing.T) {
 			t.Errorf("a huge state: %v", err)
 		}
 		must(t, s.Append(soon(t), 1, event(1)))
-		other := b.Session("b")
+		other := fresh(t, b, "b")
 		appendAll(t, other, 1, 1)
 		err := flood(other, 2, 100, func(uint64) []byte { return make([]byte, 100<<10) })
 		if !errors.Is(err, ErrFull) {
@@ -420,7 +428,7 @@ func TestIDs(t *testing.T) {
 func TestClosed(t *testing.T) {
 	everywhere(t, func(t *testing.T, c Config, _ bool) {
 		b := open(t, c)
-		s := b.Session("a")
+		s := fresh(t, b, "a")
 		appendAll(t, s, 1, 1)
 		told := make(chan error, 1000)
 		for seq := uint64(2); seq <= 1001; seq++ {
@@ -449,10 +457,10 @@ func TestClosed(t *testing.T) {
 func TestEveryWaitEndsWithItsContext(t *testing.T) {
 	everywhere(t, func(t *testing.T, c Config, _ bool) {
 		b := open(t, c)
-		appendAll(t, b.Session("a"), 1, 10)
+		appendAll(t, fresh(t, b, "a"), 1, 10)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		s := b.Session("b")
+		s := fresh(t, b, "b")
 		for what, err := range map[string]error{
 			"append": s.Append(ctx, 1, event(1)), "save": s.Save(ctx, nil), "delete": s.Delete(ctx),
 		} {
@@ -503,7 +511,7 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 func TestAnExternalServerGoesAndComesBack(t *testing.T) {
 	x := startExternal(t, nil)
 	b := open(t, Config{URL: x.url()})
-	s := b.Session("a")
+	s := fresh(t, b, "a")
 	appendAll(t, s, 1, 10)
 	for range 3 {
 		told := make(chan error, 200)
@@ -547,7 +555,7 @@ func TestNothingGoesToStderrAndNothingIsLeft(t *testing.T) {
 		c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		b, err := Open(t.Context(), c)
 		must(t, err)
-		appendAll(t, b.Session("a"), 1, 3)
+		appendAll(t, fresh(t, b, "a"), 1, 3)
 		left, err := os.ReadDir(tmp)
 		must(t, err)
 		if len(left) != 0 {

@@ -18,6 +18,9 @@ import (
 // note what it deletes, and stops writing for good when it gets none. On a small disk it is a tenth of it.
 const reserve = 32 << 20
 
+// startRoom is what a server needs to start.
+const startRoom = 1 << 20
+
 const (
 	startWait = 30 * time.Second // reading what is kept, on a slow disk
 	tryEvery  = 200 * time.Millisecond
@@ -156,7 +159,7 @@ func (e *embedded) healthy() bool {
 
 // renew puts a new server in the place of a broken one, once there is room.
 func (e *embedded) renew(fail func()) {
-	if free, _, err := space(e.dir); err != nil || free < e.reserve {
+	if free, _, err := space(e.dir); err != nil || free < max(e.reserve, startRoom) {
 		return
 	}
 	old := e.server.Load()

@@ -3,7 +3,6 @@ package bus
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // The bounds of what is kept of a conversation, and of what may wait to be. Protocol version 2 names them.
@@ -134,12 +132,14 @@ func (s *Session) AppendAsync(seq uint64, event []byte, done func(error)) error 
 	return nil
 }
 
-// Save stores the conversation's state in place of the one before. It returns as Append does.
+// Save stores the conversation's state in place of the one before. It returns as Append does, and comes before the
+// first Append: events without a state are taken for the rest of a conversation that is over. Of two Saves at the same
+// time either may be the last.
 func (s *Session) Save(ctx context.Context, state []byte) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	if int64(len(state)) > s.bus.nc.MaxPayload() {
+	if int64(len(state)) > s.bus.nc.MaxPayload()-headerRoom {
 		return fmt.Errorf("%w: the state has %d bytes", ErrTooLarge, len(state))
 	}
 	s.mu.Lock()
@@ -151,7 +151,11 @@ func (s *Session) Save(ctx context.Context, state []byte) error {
 	if err := s.bus.ready(); err != nil {
 		return err
 	}
-	m, err := s.bus.answers.wait(ctx, &nats.Msg{Subject: stateSubject(s.id), Data: state})
+	m, err := s.bus.answers.wait(ctx, &nats.Msg{
+		Subject: stateSubject(s.id),
+		Header:  nats.Header{"Nats-Rollup": {"sub"}}, // the one before goes
+		Data:    state,
+	})
 	if err == nil {
 		_, err = stored(m)
 	}
@@ -161,8 +165,18 @@ func (s *Session) Save(ctx context.Context, state []byte) error {
 	return nil
 }
 
-// Delete removes everything of the conversation, and closes the Session: what waits fails with [ErrClosed]. The state
-// goes first, so that what is left when the process is killed meanwhile has none. After an error it may be called again.
+// The mark of an end takes the place of the state. The server notes at the end of a stream what is deleted, and loses
+// such notes when it is killed at a bad moment after some others, so that messages come back: the older ones of a
+// subject, but never after a newer one that is still there. Once the mark expires what it covers has long been written
+// over.
+const (
+	endHeader = "Vela-Ended"
+	endKept   = "24h"
+)
+
+// Delete ends the conversation and closes the Session: what waits fails with [ErrClosed]. Nothing of it is left but a
+// mark with its id, for a day. The mark comes first, so that a process that is killed meanwhile leaves no conversation.
+// After an error Delete may be called again.
 func (s *Session) Delete(ctx context.Context) error {
 	if err := s.check(); err != nil {
 		return err
@@ -170,16 +184,27 @@ func (s *Session) Delete(ctx context.Context) error {
 	if err := s.land(ctx); err != nil {
 		return fmt.Errorf("bus: delete: %w", err)
 	}
-	for _, of := range [][2]string{{stateStream, stateSubject(s.id)}, {eventStream, eventSubject(s.id)}} {
-		stream, err := s.bus.js.Stream(ctx, of[0])
+	for _, m := range []*nats.Msg{
+		{Subject: stateSubject(s.id), Header: nats.Header{"Nats-Rollup": {"sub"}, "Nats-TTL": {endKept}, endHeader: {"1"}}},
+		purge(eventStream, eventSubject(s.id), 0),
+	} {
+		m, err := s.bus.answers.wait(ctx, m)
 		if err == nil {
-			err = stream.Purge(ctx, jetstream.WithPurgeSubject(of[1]))
+			_, err = stored(m)
 		}
 		if err != nil {
 			return fmt.Errorf("bus: delete: %w", err)
 		}
 	}
 	return nil
+}
+
+// purge removes the messages of a subject before a place in the stream, or all with 0.
+func purge(stream, subject string, before uint64) *nats.Msg {
+	return &nats.Msg{
+		Subject: "$JS.API.STREAM.PURGE." + stream,
+		Data:    fmt.Appendf(nil, `{"filter":%q,"seq":%d}`, subject, before),
+	}
 }
 
 // land ends appending and waits until nothing is on its way.
@@ -358,6 +383,8 @@ func (s *Session) landed(f *flight, m *nats.Msg) ([]pending, error) {
 // found takes the answer to the question what the store has: its last message, which may hold events that wait here
 // because their own answer was lost. mu is held.
 func (s *Session) found(m *nats.Msg) (good []pending, err error) {
+	doubt := s.doubt
+	s.doubt = false
 	var answer struct {
 		Message struct {
 			Seq  uint64 `json:"seq"`
@@ -365,18 +392,13 @@ func (s *Session) found(m *nats.Msg) (good []pending, err error) {
 		} `json:"message"`
 		Error *apiError `json:"error"`
 	}
-	doubt := s.doubt
-	s.doubt = false
-	if err := answered(m); err != nil {
+	if err := readAnswer(m, &answer); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return nil, fmt.Errorf("bus: read answer: %w", err)
+	if answer.Error != nil && answer.Error.Code != codeNoMessage {
+		return nil, answer.Error.err()
 	}
 	if answer.Error != nil {
-		if answer.Error.Code != codeNoMessage {
-			return nil, answer.Error.err()
-		}
 		if doubt {
 			return nil, fmt.Errorf("%w: it has been deleted", ErrConflict)
 		}
@@ -408,8 +430,7 @@ func (s *Session) found(m *nats.Msg) (good []pending, err error) {
 
 // trim removes the messages before a place in the stream. Nobody waits for it: what it leaves, the next one removes.
 func (s *Session) trim(before uint64) {
-	body := fmt.Appendf(nil, `{"filter":%q,"seq":%d}`, eventSubject(s.id), before)
-	if err := s.bus.nc.Publish("$JS.API.STREAM.PURGE."+eventStream, body); err != nil {
+	if err := s.bus.nc.PublishMsg(purge(eventStream, eventSubject(s.id), before)); err != nil {
 		s.bus.log.Warn("bus: trim", "session", s.id, "error", err)
 	}
 }

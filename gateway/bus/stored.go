@@ -16,16 +16,15 @@ import (
 type Stored struct {
 	// Session goes on where Events end.
 	Session *Session
-	// State is what was saved last. It is nil when the process ended before the first Save or in the middle of Delete:
-	// nobody can take such a conversation up, and it is best deleted.
-	State []byte
+	State   []byte // what was saved last
 	// First is the number of the first of Events, which follow without gaps: the last 4,096 or 8 MiB of the conversation.
 	First  uint64
 	Events [][]byte
 }
 
 // Sessions yields all that is kept, in the order of the ids, for the start after a crash. It reads the store once from
-// end to end before the first is yielded, and so holds everything in memory. The sequence ends after its first error.
+// end to end before the first is yielded, and so holds everything in memory. Events without a state are what is left of
+// conversations that are over; they are removed. The sequence ends after its first error.
 func (b *Bus) Sessions(ctx context.Context) iter.Seq2[Stored, error] {
 	return func(yield func(Stored, error) bool) {
 		all, err := b.read(ctx)
@@ -60,14 +59,26 @@ func (b *Bus) read(ctx context.Context) (map[string]*reading, error) {
 		}
 		return all[id]
 	}
-	err := b.each(ctx, stateStream, func(m jetstream.Msg, _ uint64) error {
+	// The end of the events comes before the states, so that whose events are read had been saved by then.
+	end, err := b.end(ctx, eventStream)
+	if err != nil {
+		return nil, err
+	}
+	endOfStates, err := b.end(ctx, stateStream)
+	if err != nil {
+		return nil, err
+	}
+	err = b.each(ctx, stateStream, endOfStates, func(m jetstream.Msg, _ uint64) error {
 		of(m.Subject()).state = append([]byte{}, m.Data()...)
+		if m.Headers().Get(endHeader) != "" {
+			of(m.Subject()).state = nil
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = b.each(ctx, eventStream, func(m jetstream.Msg, place uint64) error {
+	err = b.each(ctx, eventStream, end, func(m jetstream.Msg, place uint64) error {
 		first, events, err := decodeBatch(m.Data())
 		if err != nil {
 			return fmt.Errorf("%w: %s, message %d", err, m.Subject(), place)
@@ -75,7 +86,21 @@ func (b *Bus) read(ctx context.Context) (map[string]*reading, error) {
 		of(m.Subject()).add(first, events, place)
 		return nil
 	})
-	return all, err
+	if err != nil {
+		return nil, err
+	}
+	for id, r := range all {
+		if r.state != nil {
+			continue
+		}
+		delete(all, id)
+		if len(r.events) > 0 {
+			if err := b.nc.PublishMsg(purge(eventStream, eventSubject(id), 0)); err != nil {
+				return nil, sendError(err)
+			}
+		}
+	}
+	return all, nil
 }
 
 // add takes one more message.
@@ -107,24 +132,32 @@ func (r *reading) stored() Stored {
 	return st
 }
 
-// each hands over the messages of a stream that are there at the start.
-func (b *Bus) each(ctx context.Context, stream string, do func(m jetstream.Msg, place uint64) error) error {
+// end is the place of a stream's last message.
+func (b *Bus) end(ctx context.Context, stream string) (uint64, error) {
 	if b.answers.closed() {
-		return ErrClosed
+		return 0, ErrClosed
 	}
 	s, err := b.js.Stream(ctx, stream)
-	if err != nil {
-		return err
+	if err != nil || s.CachedInfo().State.Msgs == 0 {
+		return 0, err
 	}
-	if s.CachedInfo().State.Msgs == 0 {
+	return s.CachedInfo().State.LastSeq, nil
+}
+
+// each hands over the messages of a stream up to a place.
+func (b *Bus) each(ctx context.Context, stream string, end uint64, do func(m jetstream.Msg, place uint64) error) error {
+	if end == 0 {
 		return nil
 	}
-	end := s.CachedInfo().State.LastSeq
+	s, err := b.js.Stream(ctx, stream)
+	if err != nil || s.CachedInfo().State.Msgs == 0 {
+		return err
+	}
 	c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return err
 	}
-	messages, err := c.Messages(jetstream.PullMaxMessages(5000))
+	messages, err := c.Messages(jetstream.PullMaxBytes(max(readAhead, 2*int(b.nc.MaxPayload()))))
 	if err != nil {
 		return err
 	}
@@ -132,7 +165,7 @@ func (b *Bus) each(ctx context.Context, stream string, do func(m jetstream.Msg, 
 	for {
 		m, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
-			return cmpErr(ctx, err)
+			return ended(ctx, err)
 		}
 		meta, err := m.Metadata()
 		if err != nil {
@@ -150,10 +183,10 @@ func (b *Bus) each(ctx context.Context, stream string, do func(m jetstream.Msg, 
 }
 
 // readAhead is how much the server sends before it is asked for more, in bytes.
-const readAhead = 4 << 20
+const readAhead = 16 << 20
 
-// cmpErr prefers the reason of the context to what the client makes of it.
-func cmpErr(ctx context.Context, err error) error {
+// ended is why reading ended: the reason of the context rather than what the client makes of it.
+func ended(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return cause
 	}

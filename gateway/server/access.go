@@ -31,7 +31,8 @@ func (o origins) check(r *http.Request) error {
 	if origin == "" || o[origin] {
 		return nil
 	}
-	if u, err := url.Parse(origin); err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) {
+	u, err := url.Parse(origin)
+	if err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) && (r.TLS == nil || u.Scheme == "https") {
 		return nil
 	}
 	return echo.NewHTTPError(http.StatusForbidden,
@@ -41,20 +42,24 @@ func (o origins) check(r *http.Request) error {
 // allowsHost says whether a request may name this host: a loopback one, or that of an allowed origin. Anything else is
 // a foreign page whose name was made to point here (DNS rebinding), for which its origin would look like our own.
 func (o origins) allowsHost(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	name = strings.ToLower(strings.Trim(name, "[]"))
+	name := hostname(host)
 	if ip := net.ParseIP(name); name == "localhost" || ip != nil && ip.IsLoopback() {
 		return true
 	}
 	return o["http://"+strings.ToLower(host)] || o["https://"+strings.ToLower(host)]
 }
 
+// hostname is a Host header without its port, lower case.
+func hostname(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return strings.ToLower(strings.Trim(host, "[]"))
+}
+
 func (s *Server) ownHostOnly(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if !s.origins.allowsHost(c.Request().Host) {
+		if !s.origins.allowsHost(c.Request().Host) && !s.ownName(c.Request()) {
 			return echo.NewHTTPError(http.StatusForbidden,
 				"The gateway is not known under this name. Start it with --origin and the page's origin to allow it.")
 		}

@@ -15,7 +15,7 @@ const firstWord = 10 * time.Second
 
 // shakeHands waits for the first event of a client of version 2 and finds or makes its session. A message that is not
 // one of the two is answered with an error, and so are settings that cannot be had; the client may try again in time.
-func (s *Server) shakeHands(ctx context.Context, k *socket, turns session.Turns) (*session.Session, session.Hello, error) {
+func (s *Server) shakeHands(ctx context.Context, k *socket, turns session.Turns, who *caller) (*session.Session, session.Hello, error) {
 	late := time.AfterFunc(firstWord, func() { k.out.close(errSilent.code, errSilent.why) })
 	defer late.Stop()
 	for {
@@ -23,47 +23,53 @@ func (s *Server) shakeHands(ctx context.Context, k *socket, turns session.Turns)
 		if err != nil {
 			return nil, session.Hello{}, err
 		}
-		sess, hello, err := s.greeted(in, turns)
-		var end *badFrame
+		sess, hello, err := s.greeted(in, turns, who)
+		var no *dismissal
 		switch {
 		case err == nil:
 			return sess, hello, nil
-		case errors.As(err, &end):
-			k.refuse(in.id, gone(end))
-			return nil, hello, err
+		case errors.As(err, &no):
+			k.dismiss(in.id, no)
+			return nil, hello, &badFrame{no.code, no.reason}
 		}
 		k.refuse(in.id, err)
 	}
 }
 
-// greeted is what a first event gets. An error of type *badFrame ends the connection, any other does not.
-func (s *Server) greeted(in incoming, turns session.Turns) (*session.Session, session.Hello, error) {
+// greeted is what a first event gets. An error of type *dismissal ends the connection, any other does not.
+func (s *Server) greeted(in incoming, turns session.Turns, who *caller) (*session.Session, session.Hello, error) {
 	if in.bad != nil {
 		return nil, session.Hello{}, in.bad
 	}
 	switch m := in.message.(type) {
 	case protocol.SessionStart:
-		sess, err := s.start(m, turns)
+		sess, err := s.start(m, turns, who)
 		return sess, session.Hello{}, err
 	case protocol.SessionResume:
 		sess, ok := s.sessions.find(m.Token)
 		if !ok {
-			return nil, session.Hello{}, errGone
+			return nil, session.Hello{}, gone()
 		}
-		return sess, session.Hello{Resume: true, Token: m.Token, After: m.After}, nil
+		return sess, session.Hello{Resume: true, Token: m.Token, After: m.After, Allowance: who.audio()}, nil
 	}
 	return nil, session.Hello{}, wrong{protocol.CodeInvalidMessage, "Send session.start or session.resume first."}
 }
 
-// start makes a session with the settings that are asked for, or none.
-func (s *Server) start(ask protocol.SessionStart, turns session.Turns) (*session.Session, error) {
+// start makes a session with the settings that are asked for, or none. The caller needs a place for it: one that
+// resumes has that of the session.
+func (s *Server) start(ask protocol.SessionStart, turns session.Turns, who *caller) (*session.Session, error) {
 	token := newResumeToken()
-	sess := s.cfg.NewSession(NewSession{Version: 2, Turns: turns, Token: token})
+	sess := s.cfg.NewSession(NewSession{Version: 2, Turns: turns, Token: token, Only: who.only(), Audio: who.audio()})
 	if err := sess.Configure(ask); err != nil {
 		return nil, err
 	}
-	if _, ok := s.sessions.run(session.HashToken(token), func() *session.Session { return sess }); !ok {
-		return nil, errNoRoom
+	leave, no := who.enter()
+	if no != nil {
+		return nil, no
+	}
+	if _, ok := s.sessions.run(session.HashToken(token), func() *session.Session { return sess }, leave); !ok {
+		leave()
+		return nil, noPlace(limitWords)
 	}
 	return sess, nil
 }
@@ -75,7 +81,7 @@ func (s *Server) Adopt(sess *session.Session, token [sha256.Size]byte) bool {
 		return false
 	}
 	defer s.sessions.exit()
-	_, ok := s.sessions.run(token, func() *session.Session { return sess })
+	_, ok := s.sessions.run(token, func() *session.Session { return sess }, func() {})
 	return ok
 }
 
@@ -88,12 +94,25 @@ type wrong struct {
 func (w wrong) Error() string       { return w.words }
 func (w wrong) Code() protocol.Code { return w.code }
 
-// gone is what a client is told before its connection is closed.
-func gone(end *badFrame) error {
-	if end == errNoRoom {
-		return wrong{protocol.CodeSessionLimit, limitWords}
+// gone is for a client that resumes what is not there.
+func gone() *dismissal {
+	return &dismissal{
+		told: &protocol.Error{
+			Code:      protocol.CodeSessionGone,
+			Message:   "That session has ended, or never was. Send session.start on a new connection.",
+			Retryable: protocol.CodeSessionGone.Retryable(),
+		},
+		code: protocol.CloseSessionGone, reason: "the session to resume is gone",
 	}
-	return wrong{protocol.CodeSessionGone, "That session has ended, or never was. Send session.start on a new connection."}
+}
+
+// dismiss tells a client that has no session yet why it gets none; the connection's end closes it with the code.
+func (k *socket) dismiss(id string, no *dismissal) {
+	if no.told != nil {
+		told := *no.told
+		told.Ref = id
+		k.out.put(session.Event{Message: told})
+	}
 }
 
 // refuse tells a client that has no session yet why its message did nothing.

@@ -12,6 +12,7 @@ type metrics struct {
 	sessions prometheus.Gauge
 	received prometheus.Counter
 	closes   *prometheus.CounterVec
+	refused  *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -25,8 +26,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		closes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_sockets_closed_total", Help: "Sockets that ended, by the close code that the gateway sent; 0 when it sent none.",
 		}, []string{"code"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vela_callers_refused_total", Help: "Requests without a good token or key, by what was wrong.",
+		}, []string{"reason"}),
 	}
-	r.MustRegister(m.sessions, m.received, m.closes)
+	r.MustRegister(m.sessions, m.received, m.closes, m.refused)
 	return m
 }
 

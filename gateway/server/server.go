@@ -2,22 +2,26 @@
 //
 // Start at [New]; [Server.Serve] accepts connections until its context is done, then drains. One connection is a
 // socket (socket.go), which is a [session.Peer]; what waits to be written to it stands in its outbox (outbox.go);
-// sessions.go counts the sessions that run and waits for them; access.go says who may come in.
+// sessions.go counts the sessions that run and waits for them; access.go says which pages may come in and auth.go who,
+// by what credential.go finds in a request; tokens.go makes tokens, tls.go is for listening with a certificate.
 package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"vela/gateway/auth"
 	"vela/protocol"
 	"vela/session"
 )
@@ -27,6 +31,9 @@ type Config struct {
 	// NewSession returns a session that has not run yet, and may never run.
 	NewSession func(NewSession) *session.Session
 
+	Auth        *auth.Authority      // who may come in; nil: everybody
+	TLS         *tls.Config          // nil: plain HTTP
+	OwnName     func(string) bool    // with TLS: whether we are known under this host name; nil: under none
 	Page        fs.FS                // the built page; nil: a text that says how to build it
 	Engines     func() any           // what /api/engines answers, as JSON
 	Ready       func() error         // nil once turns can be served; its error is shown at /readyz
@@ -44,6 +51,9 @@ type NewSession struct {
 	Version int           // of the protocol
 	Turns   session.Turns // empty where the address did not say
 	Token   string        // resumes it; empty in version 1
+
+	Only  []session.Turns   // the kinds of turns that the client may have; empty for all
+	Audio session.Allowance // what the client's audio is taken from; nil is without limit
 }
 
 // Server serves HTTP. Make it with [New].
@@ -52,6 +62,8 @@ type Server struct {
 	log      *slog.Logger
 	echo     *echo.Echo
 	origins  origins
+	throttle auth.Throttle
+	leaving  atomic.Int32 // sockets that are being turned away
 	sessions *sessions
 	metrics  *metrics
 }
@@ -105,11 +117,12 @@ func (c *Config) setDefaults() {
 func (s *Server) routes() {
 	e := s.echo
 	e.HideBanner, e.HidePort = true, true
-	e.Use(s.ownHostOnly, secureHeaders)
+	e.Use(s.ownHostOnly, secureHeaders, s.authenticate)
 	e.GET("/ws", s.serveSocket)
 	e.GET("/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "ok\n") })
 	e.GET("/readyz", s.serveReady)
-	e.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(s.cfg.Metrics, promhttp.HandlerOpts{})))
+	e.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(s.cfg.Metrics, promhttp.HandlerOpts{})), s.serverKeyOnly)
+	e.POST("/api/tokens", s.serveTokens, s.serverKeyOnly)
 	e.GET("/asyncapi.yaml", func(c echo.Context) error {
 		return c.Blob(http.StatusOK, "application/yaml", protocol.AsyncAPI)
 	})
@@ -142,7 +155,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- h.Serve(l) }()
+	go func() { served <- s.accept(h, l) }()
 	var failed error
 	select {
 	case failed = <-served:

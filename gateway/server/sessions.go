@@ -59,9 +59,9 @@ func (s *sessions) enter() bool {
 
 func (s *sessions) exit() { s.wg.Done() }
 
-// run runs a session made by newSession, unless as many run as may. It is called by somebody who has entered. Version
-// 2 sessions can be found by their token's hash until they end; the zero hash finds none.
-func (s *sessions) run(token tokenHash, newSession func() *session.Session) (*session.Session, bool) {
+// run runs a session made by newSession, unless as many run as may, and calls ended after it. It is called by somebody
+// who has entered. Version 2 sessions can be found by their token's hash until they end; the zero hash finds none.
+func (s *sessions) run(token tokenHash, newSession func() *session.Session, ended func()) (*session.Session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running >= s.max {
@@ -75,6 +75,7 @@ func (s *sessions) run(token tokenHash, newSession func() *session.Session) (*se
 	}
 	s.wg.Go(func() {
 		sess.Run(s.ctx)
+		ended()
 		s.mu.Lock()
 		s.running--
 		delete(s.resumable, token)

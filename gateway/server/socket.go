@@ -49,6 +49,10 @@ func (s *Server) serveSocket(c echo.Context) error {
 	if err := offered(c.Request()); err != nil {
 		return err
 	}
+	who := callerOf(c)
+	if turns, err = who.turns(turns); err != nil {
+		return err
+	}
 	if !s.sessions.enter() {
 		return echo.NewHTTPError(http.StatusServiceUnavailable, "The gateway is stopping. Try again in a moment.")
 	}
@@ -59,24 +63,34 @@ func (s *Server) serveSocket(c echo.Context) error {
 	}
 	go func() {
 		defer s.sessions.exit() // drain waits for it
-		s.attend(k, turns)
+		s.attend(k, turns, who)
 	}()
 	return nil
 }
 
 // attend gives a new socket its session, or turns it away.
-func (s *Server) attend(k *socket, turns session.Turns) {
+func (s *Server) attend(k *socket, turns session.Turns, who *caller) {
+	if no := who.dismissed(); no != nil {
+		s.turnAway(k, no)
+		return
+	}
 	if k.version == 2 {
 		s.converse(k, func(ctx context.Context) (*session.Session, session.Hello, error) {
-			return s.shakeHands(ctx, k, turns)
+			return s.shakeHands(ctx, k, turns, who)
 		})
 		return
 	}
+	leave, no := who.enter()
+	if no != nil {
+		s.turnAway(k, no)
+		return
+	}
 	sess, ok := s.sessions.run(tokenHash{}, func() *session.Session {
-		return s.cfg.NewSession(NewSession{Version: 1, Turns: turns})
-	})
+		return s.cfg.NewSession(NewSession{Version: 1, Turns: turns, Audio: who.audio()})
+	}, leave)
 	if !ok {
-		k.turnAway(s.sessions.hard)
+		leave()
+		s.turnAway(k, noPlace(limitWords))
 		return
 	}
 	s.converse(k, func(context.Context) (*session.Session, session.Hello, error) {
@@ -149,17 +163,20 @@ func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 const limitWords = "The gateway runs as many sessions as it may. Try again later."
 
-// turnAway tells a client that there is no place, and closes.
-func (k *socket) turnAway(ctx context.Context) {
-	told := protocol.Error{
-		Code:      protocol.CodeSessionLimit,
-		Message:   limitWords,
-		Retryable: protocol.CodeSessionLimit.Retryable(),
+// turnAway tells a client why it gets no session, and closes. In a crowd it waits less for the client's half of that.
+func (s *Server) turnAway(k *socket, no *dismissal) {
+	wait := 5 * time.Second
+	if s.leaving.Add(1) > 64 {
+		wait = 2 * time.Second
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer s.leaving.Add(-1)
+	ctx, cancel := context.WithTimeout(s.sessions.hard, wait)
 	defer cancel()
-	if k.writeFrame(ctx, protocol.Encode(told)) == nil {
-		k.closeWith(protocol.CloseSessionLimit, "no free session")
+	stop := context.AfterFunc(ctx, func() { _ = k.conn.Close() })
+	defer stop()
+	if no.told == nil || k.writeFrame(ctx, protocol.Encode(*no.told)) == nil {
+		k.closeWith(no.code, no.reason)
+		s.metrics.closed(no.code)
 	}
 	_ = k.ws.CloseNow()
 }
@@ -270,8 +287,6 @@ var (
 	errTooBig  = &badFrame{protocol.CloseTooBig, "the message is too big"}
 	errNotUTF8 = &badFrame{protocol.CloseInvalidText, "the text is not UTF-8"}
 	errSilent  = &badFrame{protocol.ClosePolicyViolation, "session.start or session.resume was not sent in time"}
-	errGone    = &badFrame{protocol.CloseSessionGone, "the session to resume is gone"}
-	errNoRoom  = &badFrame{protocol.CloseSessionLimit, "no free session"}
 	errMasking = &badFrame{protocol.CloseProtocolError, "client frames must be masked"}
 )
 

@@ -7,7 +7,10 @@ const folder = fileURLToPath(new URL('../../out/', import.meta.url));
 mkdirSync(folder, { recursive: true });
 
 /** Takes a picture into e2e/out, for people. */
-export const picture = (page, name) => page.screenshot({ path: `${folder}${name}.png` });
+export async function picture(page, name) {
+  await settled(page);
+  await page.screenshot({ path: `${folder}${name}.png` });
+}
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 

@@ -23,7 +23,10 @@ export function record() {
       partial: one('#partial').hidden ? '' : one('#partial').textContent,
       user: last?.querySelector('[data-who="user"]')?.textContent ?? '',
       agent: last?.querySelector('[data-who="agent"]')?.textContent ?? '',
-      banner: words(one('#banner')) ?? '',
+      banner: words(one('#banner p')) ?? '',
+      action: words(one('#banner button')) ?? '',
+      title: words(one('.helm .title')) ?? '',
+      small: words(one('.helm .small')) ?? '',
     };
     const key = JSON.stringify(state);
     if (key === seen.last) return;

@@ -17,6 +17,7 @@ type cli struct {
 	Chat    chatCmd    `cmd:"" help:"Type to an agent, and read its answers as they come."`
 	Script  scriptCmd  `cmd:"" help:"Run scripted turns against a gateway, and say PASS or FAIL for each."`
 	Replay  replayCmd  `cmd:"" help:"Run a session's journal again, and say whether the same events come out."`
+	Key     keyCmd     `cmd:"" help:"Make a server key for VELA_KEYS."`
 	Engines enginesCmd `cmd:"" help:"Show every speech engine and agent: whether it is there, and why not."`
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"time"
 
@@ -48,6 +49,14 @@ func (c *sayCmd) Run(ctx context.Context, io streams) error {
 	_, err = conn.Say(ctx, samples, client.SayOptions{Fast: c.Fast, On: t.tell})
 	t.end()
 	return err
+}
+
+// authorization is for a gateway that asks who we are. A token stands in no flag, where other users could see it.
+func authorization() http.Header {
+	if token := os.Getenv("VELA_TOKEN"); token != "" {
+		return http.Header{"Authorization": {"Bearer " + token}}
+	}
+	return nil
 }
 
 func (c *sayCmd) read() ([]int16, error) {

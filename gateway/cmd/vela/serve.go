@@ -13,15 +13,18 @@ import (
 )
 
 type serveCmd struct {
-	Addr           string        `help:"Address to listen on. Only loopback addresses are taken." default:"127.0.0.1:8080" env:"VELA_ADDR"`
+	Addr           string        `help:"Address to listen on. One that others can reach needs --auth keys and --tls." default:"127.0.0.1:8080" env:"VELA_ADDR"`
+	Auth           string        `help:"Who may come in: none asks nobody, keys wants a token, or a server key of VELA_KEYS." enum:"none,keys" default:"none" env:"VELA_AUTH"`
+	TLS            tlsFlag       `name:"tls" help:"Speak https: self with a certificate that this machine makes and keeps, or CERT KEY with that of two PEM files; CERT,KEY in the variable." placeholder:"self|CERT KEY" env:"VELA_TLS"`
+	Invite         string        `help:"Print links that sign a phone in, also drawn with qr: none, link or qr. They hold a token." enum:"none,link,qr" default:"none" env:"VELA_INVITE"`
 	Turns          string        `help:"What a client gets that does not ask: deterministic or agent turns." enum:"deterministic,agent" default:"deterministic" env:"VELA_TURNS"`
 	Pace           time.Duration `help:"Pause between the events of a deterministic answer; 0s answers at once." default:"120ms" env:"VELA_PACE"`
 	Origin         []string      `help:"Origin of another page that may connect, such as https://example.org. May be repeated." placeholder:"ORIGIN" env:"VELA_ORIGIN"`
 	MaxSessions    int           `help:"How many sessions may run at once." default:"1000" env:"VELA_MAX_SESSIONS"`
 	Idle           time.Duration `help:"How long a session may last without a word." default:"10m" env:"VELA_IDLE"`
 	Resume         time.Duration `help:"How long a session of version 2 is kept after its connection is lost." default:"2m" env:"VELA_RESUME"`
-	Data           string        `help:"Folder where conversations are kept, so that they survive a restart or a crash; without it they end with the process." placeholder:"DIR" env:"VELA_DATA"`
-	Nats           string        `help:"NATS server with JetStream that keeps them instead, such as nats://127.0.0.1:4222." placeholder:"URL" env:"VELA_NATS"`
+	Data           string        `help:"Folder where conversations are kept, so that they survive a restart or a crash, and the certificate of --tls self; without it conversations end with the process." placeholder:"DIR" env:"VELA_DATA"`
+	Nats           string        `help:"NATS server with JetStream that keeps them instead, such as nats://127.0.0.1:4222; for one gateway only." placeholder:"URL" env:"VELA_NATS"`
 	Journal        string        `help:"Folder where every session writes what reached it, for vela replay. What was said stands in it." placeholder:"DIR" env:"VELA_JOURNAL"`
 	SpeechModel    string        `help:"Folder of PocketSphinx's model; where the system keeps it, unless given." placeholder:"DIR" env:"VELA_SPEECH_MODEL"`
 	SpeechDecoders int           `help:"How many may speak at once, at about 100 MB each; 0 is one a CPU, at least 2." default:"0" env:"VELA_SPEECH_DECODERS"`
@@ -44,20 +47,35 @@ func (c *serveCmd) Validate() error {
 		return fmt.Errorf("--resume must be at least 1s")
 	case c.SpeechDecoders < 0:
 		return fmt.Errorf("--speech-decoders must not be negative")
+	case c.Invite != "none" && c.Auth != "keys":
+		return fmt.Errorf("--invite needs --auth keys: there is nothing to sign in to")
 	}
 	return nil
 }
 
 // Run serves until the process is told to stop.
 func (c *serveCmd) Run(ctx context.Context, io streams) error {
-	g, err := gateway.New(c.config(io))
+	cfg := c.config(io)
+	var err error
+	if cfg.Keys, err = c.keys(io); err != nil {
+		return err
+	}
+	g, err := gateway.New(cfg)
 	if err != nil {
 		return err
 	}
 	stop := context.AfterFunc(ctx, lastResort)
 	defer stop()
 	return g.Run(ctx, func(addr net.Addr) {
-		fmt.Fprintf(io.out, "Vela is at http://%s\n", addr)
+		fmt.Fprintf(io.out, "Vela is at %s\n", g.URL(addr))
+		if print := g.Fingerprint(); print != "" {
+			fmt.Fprintf(io.out, "The certificate's SHA-256 fingerprint is %s\n", print)
+		}
+		if c.Invite != "none" {
+			if err := c.invite(io.out, g, addr); err != nil {
+				fmt.Fprintln(io.err, "vela:", err)
+			}
+		}
 	})
 }
 
@@ -69,6 +87,7 @@ func lastResort() {
 func (c *serveCmd) config(io streams) gateway.Config {
 	return gateway.Config{
 		Addr:        c.Addr,
+		TLS:         c.tls(),
 		Turns:       session.Turns(c.Turns),
 		Pace:        c.Pace,
 		Origins:     c.Origin,

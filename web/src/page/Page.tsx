@@ -25,6 +25,7 @@ export function Page({ app }: { app: App }): JSX.Element {
       <a
         class="skip"
         href="#talk"
+        inert={open}
         onClick={(event) => {
           event.preventDefault();
           (document.querySelector<HTMLElement>('#talk:not(:disabled)') ?? document.getElementById('conversation'))?.focus();

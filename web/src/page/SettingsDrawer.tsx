@@ -33,16 +33,20 @@ export function SettingsDrawer({ app, onClose }: { app: App; onClose(): void }):
   useEffect(() => {
     drawer.current?.querySelector<HTMLElement>('button')?.focus();
   }, []);
-  const keys = (event: KeyboardEvent): void => {
-    if (event.key === 'Escape') {
+  useEffect(() => {
+    // On the window: a click on a heading leaves the focus nowhere, and Escape closes all the same.
+    const keys = (event: KeyboardEvent): void => {
+      if (event.key !== 'Escape' || event.defaultPrevented) return;
       event.preventDefault();
       onClose();
-    }
-  };
+    };
+    window.addEventListener('keydown', keys);
+    return () => window.removeEventListener('keydown', keys);
+  }, [onClose]);
   return (
     <>
       <div class="scrim" onClick={onClose} />
-      <div id="settings" class="drawer" role="dialog" aria-modal="true" aria-labelledby="settings-title" ref={drawer} onKeyDown={keys}>
+      <div id="settings" class="drawer" role="dialog" aria-modal="true" aria-labelledby="settings-title" ref={drawer}>
         <header>
           <h2 id="settings-title">Settings</h2>
           <button type="button" class="button icon-only quiet" aria-label="Close settings" onClick={onClose}>

@@ -1,0 +1,89 @@
+package auth
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// ErrSessions is returned when a token has as many sessions as it may have.
+var ErrSessions = errors.New("auth: the token has as many sessions as it may have")
+
+// Pass is what a token has bought its client. Made by [Authority.Admit].
+type Pass struct {
+	authority *Authority
+	claims    claims
+	expired   bool
+}
+
+// Turns are the kinds of turns that the token allows; none: every kind.
+func (p *Pass) Turns() []string { return slices.Clone(p.claims.Turns) }
+
+// Enter takes one of the token's places for a session. Whoever entered calls leave once, when the session has ended.
+func (p *Pass) Enter() (leave func(), err error) {
+	if p.expired {
+		return nil, ErrExpired
+	}
+	a := p.authority
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u := a.of(p.claims)
+	if u.sessions >= p.claims.Sessions {
+		return nil, ErrSessions
+	}
+	u.sessions++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		u.sessions--
+	}, nil
+}
+
+// Take takes d of the token's minutes of audio. It is false, and nothing is taken, when fewer are left.
+func (p *Pass) Take(d time.Duration) bool {
+	a := p.authority
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u := a.of(p.claims)
+	if u.audio+d > time.Duration(p.claims.Minutes)*time.Minute {
+		return false
+	}
+	u.audio += d
+	return true
+}
+
+// usage is what has been used of one token. Guarded by the authority's lock.
+type usage struct {
+	sessions int
+	audio    time.Duration
+	expires  time.Time
+}
+
+// of finds a token's usage. Only tokens of our own making get here, so their number is bounded by who holds a key.
+func (a *Authority) of(c claims) *usage {
+	u, ok := a.usage[c.ID]
+	if !ok {
+		a.forget()
+		u = &usage{expires: c.ExpiresAt.Add(leeway)}
+		a.usage[c.ID] = u
+	}
+	return u
+}
+
+// forget drops what has been used of tokens that cannot be used again.
+func (a *Authority) forget() {
+	now := time.Now()
+	for id, u := range a.usage {
+		if u.sessions == 0 && now.After(u.expires) {
+			delete(a.usage, id)
+		}
+	}
+}
+
+// runs says whether a session of the token with this id runs.
+func (a *Authority) runs(id string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u, ok := a.usage[id]
+	return ok && u.sessions > 0
+}

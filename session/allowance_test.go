@@ -1,0 +1,58 @@
+package session_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// minutes is a [session.Allowance].
+type minutes struct{ left time.Duration }
+
+// Take implements [session.Allowance].
+func (m *minutes) Take(d time.Duration) bool {
+	if d > m.left {
+		return false
+	}
+	m.left -= d
+	return true
+}
+
+func TestAudioIsTakenFromTheAllowance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := agentBacked(recogniser(counts), says("yes"))
+		allowance := &minutes{left: 50 * time.Millisecond}
+		cfg.Allowance = allowance
+		c := connect(t, cfg)
+		for _, want := range [][]string{{"listening", "? heard 1"}, {"? heard 2"}, {"! audio_too_long"}, nil} {
+			c.send(piece)
+			c.expect(want...)
+		}
+		if allowance.left != 10*time.Millisecond {
+			t.Errorf("%s are left", allowance.left)
+		}
+		c.send(commit) // what came before counts
+		c.expect(". heard 2", "thinking", "speaking", "> yes", "completed", "idle")
+		c.send(piece)
+		c.expect("listening", "! audio_too_long")
+		c.send(cancel, trigger) // and the session lives on
+		c.expect(append([]string{"idle"}, fixedTurn...)...)
+	})
+}
+
+func TestAudioThatIsNotTakenCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		allowance := &minutes{left: time.Hour}
+		cfg := agentBacked(nil, nil)
+		cfg.Transcriber, cfg.Allowance = nil, allowance
+		c := connect(t, cfg)
+		c.send(piece) // nobody hears it
+		c.expect("listening", "! speech_unavailable")
+		cfg.MaxAudio = time.Millisecond
+		c = connect(t, cfg)
+		c.send(piece) // more than a turn takes
+		if allowance.left != time.Hour {
+			t.Errorf("%s are left of an hour", allowance.left)
+		}
+	})
+}
