@@ -73,12 +73,17 @@ const ChunkLength = 40 * time.Millisecond
 // Append sends speech, mono samples at [speech.Rate], as [Client.Say] does: chunk by chunk at the speed of speech, or as
 // fast as the gateway takes it. It neither commits nor receives, and may be called from any goroutine.
 func (c *Client) Append(ctx context.Context, samples []int16, fast bool) error {
-	return appendAudio(ctx, c, samples, fast, nil)
+	return Speak(ctx, samples, fast, c.SendAudio)
+}
+
+// Speak hands out speech, mono samples at [speech.Rate], as [Client.Append] sends it, chunk by chunk.
+func Speak(ctx context.Context, samples []int16, fast bool, send func(context.Context, []int16) error) error {
+	return appendAudio(ctx, send, samples, fast, nil)
 }
 
 // speak appends the samples and commits.
 func speak(ctx context.Context, l link, samples []int16, fast bool, over <-chan struct{}) error {
-	if err := appendAudio(ctx, l, samples, fast, over); err != nil {
+	if err := appendAudio(ctx, l.SendAudio, samples, fast, over); err != nil {
 		return err
 	}
 	return l.Send(ctx, protocol.InputAudioCommit{})
@@ -88,7 +93,7 @@ func speak(ctx context.Context, l link, samples []int16, fast bool, over <-chan 
 var errOver = errors.New("client: the turn is over")
 
 // appendAudio sends each chunk when it is due, until over is closed.
-func appendAudio(ctx context.Context, l link, samples []int16, fast bool, over <-chan struct{}) error {
+func appendAudio(ctx context.Context, send func(context.Context, []int16) error, samples []int16, fast bool, over <-chan struct{}) error {
 	const size = int(ChunkLength * speech.Rate / time.Second)
 	began := time.Now()
 	for at := 0; at < len(samples); at += size {
@@ -97,7 +102,7 @@ func appendAudio(ctx context.Context, l link, samples []int16, fast bool, over <
 		if err := waitUntil(ctx, began.Add(due(sent, fast)), over); err != nil {
 			return err
 		}
-		if err := l.SendAudio(ctx, chunk); err != nil {
+		if err := send(ctx, chunk); err != nil {
 			return err
 		}
 	}

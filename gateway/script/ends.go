@@ -18,7 +18,7 @@ func closed(name string, code int) action {
 		if code != 0 {
 			want = fmt.Sprintf("the connection's end with %d", code)
 		}
-		a, ok := p.next(ctx, name, p.limit)
+		a, ok := p.await(ctx, name, p.limit, nil)
 		if !ok {
 			return p.nothing(want)
 		}

@@ -36,11 +36,15 @@ func expectation(name, rest string) (action, error) {
 // expect plays the step: the next message agrees.
 func expect(name string, want *pattern) action {
 	return func(ctx context.Context, p *player) error {
-		a, ok := p.next(ctx, name, p.limit)
+		var differs error
+		_, ok := p.await(ctx, name, p.limit, func(a arrival) bool {
+			differs = a.compare(want, p.bound)
+			return differs == nil
+		})
 		if !ok {
 			return p.nothing(want.text)
 		}
-		return a.compare(want, p.bound)
+		return differs
 	}
 }
 
@@ -67,7 +71,7 @@ func expectUntil(name string, want *pattern) action {
 // expectBytes plays the step: the next message is this text.
 func expectBytes(name, want string) action {
 	return func(ctx context.Context, p *player) error {
-		a, ok := p.next(ctx, name, p.limit)
+		a, ok := p.await(ctx, name, p.limit, func(a arrival) bool { return string(a.raw.Data) == want })
 		switch {
 		case !ok:
 			return p.nothing(want)
@@ -97,7 +101,7 @@ func (a arrival) compare(want *pattern, bound map[string]any) error {
 	if a.err != nil || a.raw.Binary {
 		return fmt.Errorf("expected  %s\ngot       %s", short(want.text), a)
 	}
-	found := want.differences(a.raw.Data, bound)
+	found := want.differences(a.raw.Data, bound, a.envelope)
 	if len(found) == 0 {
 		return nil
 	}
@@ -126,7 +130,7 @@ func wait(d time.Duration) action {
 
 func silent(name string, d time.Duration) action {
 	return func(ctx context.Context, p *player) error {
-		if a, ok := p.next(ctx, name, d); ok {
+		if a, ok := p.await(ctx, name, d, nil); ok {
 			return fmt.Errorf("expected  nothing for %v\ngot       %s", d, a)
 		}
 		return nil

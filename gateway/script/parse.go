@@ -69,6 +69,9 @@ func (p *parser) step(line string) (action, error) {
 		}
 		return expectation(name, line[1:])
 	}
+	if pass, ok := strings.CutPrefix(line, "pass "); ok && name == "" {
+		return parsePass(pass)
+	}
 	return p.command(name, strings.Fields(line))
 }
 
@@ -86,7 +89,7 @@ func (p *parser) command(name string, words []string) (action, error) {
 	}
 	parse, ok := ofConnection[word]
 	if !ok {
-		return nil, fmt.Errorf("%q is no step: write > or < and a message, or one of connect, within, silent, wait, closed, close, drop, http", word)
+		return nil, fmt.Errorf("%q is no step: write > or < and a message, or one of connect, resume, pass, within, silent, wait, closed, close, drop, http", word)
 	}
 	if err := p.use(name); err != nil {
 		return nil, err
@@ -97,6 +100,7 @@ func (p *parser) command(name string, words []string) (action, error) {
 // general are the steps that need no connection.
 var general = map[string]func(p *parser, words []string) (action, error){
 	"connect": (*parser).connect,
+	"resume":  (*parser).resume,
 	"within":  func(_ *parser, words []string) (action, error) { return parseLength(words, within) },
 	"wait":    func(_ *parser, words []string) (action, error) { return parseLength(words, wait) },
 	"http":    func(_ *parser, words []string) (action, error) { return parseHTTP(words) },

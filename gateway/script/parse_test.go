@@ -18,7 +18,7 @@ func TestParseTakes(t *testing.T) {
 		"bytes":                 `<< not json`,
 		"skipping":              `< ... until {"a":1}`,
 		"any text":              "> not json\n>  two blanks\n> > <",
-		"ways to send":          ">empty\n>binary 00ff10\n>binary 00 ff\n>repeat 5 x\n>size 1048577\n>frame c1 80\n>frame 81'a b'00\n>wav a.wav\n>wav a.wav fast",
+		"ways to send":          ">empty\n>binary 00ff10\n>binary 00 ff\n>repeat 5 x\n>size 1048577\n>frame c1 80\n>frame 81'a b'00\n>wav a.wav\n>wav a.wav fast\n>binary a.wav fast",
 		"time":                  "within 500ms\nsilent 1s\nwait 1m",
 		"ends":                  "closed\nclose\ndrop\nclosed 4999",
 		"requests":              "http GET /healthz 200\nhttp POST /x?y=1 404 not found here",
@@ -38,12 +38,12 @@ func TestParseTakes(t *testing.T) {
 func TestParseSaysWhatToWrite(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
 		{"", `s:1: the script has no step: write at least one, such as < {"type":"session.ready","payload":"<any>"}`},
-		{"hello", `s:1: "hello" is no step: write > or < and a message, or one of connect, within, silent, wait, closed, close, drop, http`},
+		{"hello", `s:1: "hello" is no step: write > or < and a message, or one of connect, resume, pass, within, silent, wait, closed, close, drop, http`},
 		{"# c\n\n>", "s:3: > sends nothing: write the text after it, or >empty for an empty message"},
 		{"> ", "s:1: > sends nothing: write the text after it, or >empty for an empty message"},
 		{">x", "s:1: >x is no way to send: write > and a blank before a text, or one of >empty, >binary, >repeat, >size, >frame, >wav"},
 		{">empty x", `s:1: nothing follows >empty: leave out "x"`},
-		{">binary 0", `s:1: "0" is not hexadecimal: write >binary 00ff10`},
+		{">binary 0", `s:1: "0" is not hexadecimal: write >binary 00ff10, or >binary hello.wav`},
 		{">repeat x", `s:1: a number up to 100000 and a text must follow >repeat: write >repeat 5 {"type":"session.start","payload":{}}`},
 		{">repeat 0 x", `s:1: a number up to 100000 and a text must follow >repeat: write >repeat 5 {"type":"session.start","payload":{}}`},
 		{">size 3", `s:1: "3" is no size between 50 and 67108864 bytes: write >size 1048577`},
@@ -59,7 +59,7 @@ func TestParseSaysWhatToWrite(t *testing.T) {
 		{"<<x", "s:1: << expects nothing: write << and a blank before the text"},
 		{"< ...", "s:1: what ends the skipping? Write < ... until and a message as JSON"},
 		{"< ... until", "s:1: what ends the skipping? Write < ... until and a message as JSON"},
-		{`< {"a":["<nothing>"]}`, "s:1: <nothing> is no placeholder: write <any>, <text>, <number>, <uuid>, <id:uuid>, <!id> or <~words>; to expect this very text, compare bytes with <<"},
+		{`< {"a":["<nothing>"]}`, "s:1: <nothing> is no placeholder: write <any>, <text>, <number>, <uuid>, <none>, <id:uuid>, <!id> or <~words>; to expect this very text, compare bytes with <<"},
 		{"within 5", `s:1: "5" is no length of time up to 10m0s: write it like 500ms or 2s`},
 		{"wait -1s", `s:1: "-1s" is no length of time up to 10m0s: write it like 500ms or 2s`},
 		{"wait 11m", `s:1: "11m" is no length of time up to 10m0s: write it like 500ms or 2s`},
@@ -79,7 +79,7 @@ func TestParseSaysWhatToWrite(t *testing.T) {
 		{"> x\nconnect", "s:2: there is a connection without a name already: write connect before the first step, or give it a name with as"},
 		{"connect as b\nb: within 1s", "s:2: within belongs to no connection: write it without b:"},
 		{"connect as b\nb:", "s:2: nothing follows b: write b> …, b< … or b: closed 1000"},
-		{"hello\n> x\nwait", "s:1: \"hello\" is no step: write > or < and a message, or one of connect, within, silent, wait, closed, close, drop, http\ns:3: one length of time must follow: write it like 500ms or 2s"},
+		{"hello\n> x\nwait", "s:1: \"hello\" is no step: write > or < and a message, or one of connect, resume, pass, within, silent, wait, closed, close, drop, http\ns:3: one length of time must follow: write it like 500ms or 2s"},
 	} {
 		s, err := script.Parse("s", c.text)
 		if s != nil || err == nil || err.Error() != c.says {

@@ -17,12 +17,12 @@ type pattern struct {
 
 // placeholder is a string of a pattern that stands for more than itself.
 type placeholder struct {
-	kind string // any, text, number, uuid, contains, other
+	kind string // any, text, number, uuid, none, contains, other
 	name string // what the value is called, or is held against; empty for no name
 	text string // what it contains
 }
 
-var kinds = regexp.MustCompile(`^<(?:([a-zA-Z][a-zA-Z0-9]*):)?(any|text|number|uuid)>$`)
+var kinds = regexp.MustCompile(`^<(?:([a-zA-Z][a-zA-Z0-9]*):)?(any|text|number|uuid|none)>$`)
 var other = regexp.MustCompile(`^<!([a-zA-Z][a-zA-Z0-9]*)>$`)
 
 // parsePattern reads a pattern and its placeholders.
@@ -95,7 +95,7 @@ func parsePlaceholder(s string) (any, error) {
 	if m := kinds.FindStringSubmatch(s); m != nil {
 		return placeholder{kind: m[2], name: m[1]}, nil
 	}
-	return nil, fmt.Errorf("%s is no placeholder: write <any>, <text>, <number>, <uuid>, <id:uuid>, <!id> or <~words>; to expect this very text, compare bytes with <<", s)
+	return nil, fmt.Errorf("%s is no placeholder: write <any>, <text>, <number>, <uuid>, <none>, <id:uuid>, <!id> or <~words>; to expect this very text, compare bytes with <<", s)
 }
 
 // String is the placeholder as it was written.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +64,7 @@ type player struct {
 	limit time.Duration // for each expectation
 	conns map[string]*conn
 	bound map[string]any // named values
+	pass  []*pattern     // what may come at any place
 	past  []string       // the last few messages
 }
 
@@ -72,12 +75,14 @@ type conn struct {
 	inbox    chan arrival
 	received chan struct{} // closed when the receiver has ended
 	end      error         // why nothing more arrives, once that has been taken from the inbox
+	count    *count        // of the events; nil in version 1
 }
 
 // arrival is a message, or the end of the connection.
 type arrival struct {
-	raw client.Raw
-	err error
+	raw      client.Raw
+	envelope bool // of version 2
+	err      error
 }
 
 // inboxSize bounds what waits for the script to look at it. When it is full the connection is not read any further.
@@ -89,6 +94,9 @@ func (p *player) attach(name string, c *client.Client, tcp net.Conn) {
 		<-old.received
 	}
 	k := &conn{client: c, tcp: tcp, inbox: make(chan arrival, inboxSize), received: make(chan struct{})}
+	if c.Version() == 2 {
+		k.count = new(count)
+	}
 	p.conns[name] = k
 	go func() {
 		defer close(k.received)
@@ -101,7 +109,7 @@ func (k *conn) receive(ctx context.Context) {
 	for {
 		raw, err := k.client.ReceiveRaw(ctx)
 		select {
-		case k.inbox <- arrival{raw, err}:
+		case k.inbox <- arrival{raw, k.count != nil, err}:
 		case <-ctx.Done():
 			return
 		}
@@ -150,7 +158,25 @@ func (p *player) next(ctx context.Context, name string, d time.Duration) (a arri
 	}
 	k.end = a.err
 	p.note(name, "< "+a.String())
+	if a.err == nil && k.count != nil {
+		a.err = k.count.add(a.raw)
+	}
 	return a, true
+}
+
+// await is next, but for what may come at any place and is not wanted here.
+func (p *player) await(ctx context.Context, name string, d time.Duration, wanted func(arrival) bool) (a arrival, ok bool) {
+	for end := time.Now().Add(d); ; {
+		a, ok = p.next(ctx, name, time.Until(end))
+		if !ok || wanted != nil && wanted(a) || a.err != nil || !p.passes(a) {
+			return a, ok
+		}
+	}
+}
+
+// passes says whether a message may come at any place.
+func (p *player) passes(a arrival) bool {
+	return slices.ContainsFunc(p.pass, func(pass *pattern) bool { return a.compare(pass, maps.Clone(p.bound)) == nil })
 }
 
 // send sends on a connection. An error there is how it ended, if that has arrived.

@@ -26,7 +26,7 @@ func puppet(t *testing.T) string {
 			http.Error(w, "Not you.", http.StatusForbidden)
 			return
 		}
-		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"vela.v1"}, InsecureSkipVerify: true})
+		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"vela.v2", "vela.v1"}, InsecureSkipVerify: true})
 		if err != nil {
 			return
 		}

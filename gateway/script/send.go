@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"strings"
 
 	"vela/gateway/client"
+	"vela/protocol"
+	"vela/session/speech"
 )
 
 // send parses what follows a >: a blank and the text, or a word and its arguments.
@@ -25,7 +28,7 @@ func (p *parser) send(name, rest string) (action, error) {
 	case "empty":
 		return bare(">empty", strings.Fields(argument), sendText(name, "", 1))
 	case "binary":
-		return parseBinary(name, argument)
+		return p.parseBinary(name, argument)
 	case "repeat":
 		return parseRepeat(name, argument)
 	case "size":
@@ -51,10 +54,14 @@ func sendText(name, text string, times int) action {
 	}
 }
 
-func parseBinary(name, argument string) (action, error) {
+// parseBinary reads bytes in hexadecimal, or the name of a WAV file.
+func (p *parser) parseBinary(name, argument string) (action, error) {
+	if file, how, _ := strings.Cut(argument, " "); strings.HasSuffix(file, ".wav") && (how == "" || how == "fast") {
+		return sendWAV(name, p.beside(file), sendPCM, how == "fast"), nil
+	}
 	data, err := hex.DecodeString(strings.ReplaceAll(argument, " ", ""))
 	if err != nil {
-		return nil, fmt.Errorf("%q is not hexadecimal: write >binary 00ff10", argument)
+		return nil, fmt.Errorf("%q is not hexadecimal: write >binary 00ff10, or >binary hello.wav", argument)
 	}
 	return func(ctx context.Context, p *player) error {
 		p.note(name, ">binary "+argument)
@@ -106,11 +113,18 @@ func (p *parser) parseWAV(name, argument string) (action, error) {
 	if len(words) == 0 || len(words) > 2 || len(words) == 2 && words[1] != "fast" {
 		return nil, errors.New("a file must follow >wav: write >wav hello.wav, or >wav hello.wav fast")
 	}
-	return sendWAV(name, p.beside(words[0]), len(words) == 2), nil
+	return sendWAV(name, p.beside(words[0]), sendJSON, len(words) == 2), nil
 }
 
+// sendJSON sends a piece of speech as an event, sendPCM as a binary message.
+func sendJSON(ctx context.Context, c *client.Client, pcm []byte) error {
+	return c.Send(ctx, protocol.InputAudioAppend{Chunk: base64.StdEncoding.EncodeToString(pcm)})
+}
+
+func sendPCM(ctx context.Context, c *client.Client, pcm []byte) error { return c.SendBinary(ctx, pcm) }
+
 // sendWAV takes as long as the speech lasts, unless fast.
-func sendWAV(name, path string, fast bool) action {
+func sendWAV(name, path string, send func(context.Context, *client.Client, []byte) error, fast bool) action {
 	return func(ctx context.Context, p *player) error {
 		file, err := os.Open(path)
 		if err != nil {
@@ -126,6 +140,8 @@ func sendWAV(name, path string, fast bool) action {
 		if err != nil {
 			return err
 		}
-		return c.client.Append(ctx, samples, fast)
+		return client.Speak(ctx, samples, fast, func(ctx context.Context, chunk []int16) error {
+			return send(ctx, c.client, speech.Bytes(chunk))
+		})
 	}
 }

@@ -1,4 +1,4 @@
-import type { JSX } from 'preact';
+import { Fragment, type JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { App } from '../state/app';
 import { banner } from '../state/banner';
@@ -40,10 +40,10 @@ function Row({ app, shown }: { app: App; shown: NonNullable<ReturnType<typeof ba
         {countdown && (
           <span aria-live="off">
             {countdown.split(/(?<=\.) /).map((sentence, i) => (
-              <span key={i} class="whole">
+              <Fragment key={i}>
                 {i > 0 && ' '}
-                {sentence}
-              </span>
+                <span class="whole">{sentence}</span>
+              </Fragment>
             ))}
           </span>
         )}

@@ -22,17 +22,19 @@ export function Page({ app }: { app: App }): JSX.Element {
   };
   return (
     <>
-      <a
-        class="skip"
-        href="#talk"
-        inert={open}
-        onClick={(event) => {
-          event.preventDefault();
-          (document.querySelector<HTMLElement>('#talk:not(:disabled)') ?? document.getElementById('conversation'))?.focus();
-        }}
-      >
-        Skip to the talk control
-      </a>
+      {!signIn && (
+        <a
+          class="skip"
+          href="#talk"
+          inert={open}
+          onClick={(event) => {
+            event.preventDefault();
+            (document.querySelector<HTMLElement>('#talk:not(:disabled)') ?? document.getElementById('conversation'))?.focus();
+          }}
+        >
+          Skip to the talk control
+        </a>
+      )}
       <div class="frame" inert={open}>
         <TopBar app={app} opener={opener} />
         <BannerRow app={app} />

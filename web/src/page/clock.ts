@@ -1,15 +1,14 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** The clock in ms, moving while `running`, once a second. */
+/** The clock in ms; while `running`, what shows it is drawn anew once a second. */
 export function useClock(running: boolean): number {
-  const [now, setNow] = useState(() => Date.now());
+  const [, tick] = useState(0);
   useEffect(() => {
     if (!running) return;
-    setNow(Date.now());
-    const id = setInterval(() => setNow(Date.now()), 1000);
+    const id = setInterval(() => tick((n) => n + 1), 1000);
     return () => clearInterval(id);
   }, [running]);
-  return running ? Math.max(now, 0) : Date.now();
+  return Date.now();
 }
 
 /** A time span as 0:07. */
