@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/otel/trace"
 
 	"vela/gateway/auth"
 	"vela/gateway/bus"
@@ -59,6 +60,8 @@ type Gateway struct {
 	sessions *session.Metrics
 	journals *journals
 	bus      *bus.Bus // nil where conversations end with the process
+	traces   *traces
+	tracer   trace.Tracer // nil where traces go nowhere
 
 	authority *auth.Authority   // nil: everybody may come in
 	cert      *cert.Certificate // nil: plain HTTP
@@ -119,13 +122,16 @@ func page() fs.FS {
 	return web.FS()
 }
 
-// Run listens and serves until ctx is done, then ends every session and returns: within 4 s, if clients do not answer.
+// Run listens and serves until ctx is done, then ends every session and returns: within 4 s, if clients do not answer,
+// and a second more if a collector of traces does not, either.
 // ready is called with the address as soon as connections are taken; it may be nil.
 func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	l, err := net.Listen("tcp", g.cfg.Addr)
 	if err != nil {
 		return fmt.Errorf("gateway: listen on %s: %w; another program may use that port: choose one with --addr", g.cfg.Addr, errors.Unwrap(err))
 	}
+	g.openTraces(ctx)
+	defer g.closeTraces()
 	if err := g.openBus(ctx); err != nil {
 		_ = l.Close()
 		return err
@@ -175,5 +181,6 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Journal:     func() io.WriteCloser { return g.journals.of(id) },
 		Log:         g.cfg.Log.With("component", "session"),
 		Metrics:     g.sessions,
+		Tracer:      g.tracer,
 	}
 }

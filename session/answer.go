@@ -66,6 +66,7 @@ func (s *Session) ask(ctx context.Context, e turn.Engine, text string, mocked bo
 	}
 	s.sttTook = 0
 	s.answer = a
+	ctx = s.traceAnswer(ctx, a)
 	s.emit2(protocol.ResponseCreated{ResponseID: a.id, TurnID: a.turn})
 	req := turn.Request{SessionID: s.cfg.ID, TurnID: a.turn, Text: text, Ask: a.put}
 	if !mocked {
@@ -145,6 +146,7 @@ func (s *Session) show(p signal.Payload, at time.Time) {
 	switch p := p.(type) {
 	case signal.TextDelta:
 		a.times.firstText(s.now, at)
+		s.trace.firstText(s.now)
 		if s.machine.can(evSay) {
 			s.enter(evSay)
 		}
@@ -189,7 +191,7 @@ func (s *Session) endAnswer() {
 	}
 	s.answer, s.lastSeen = nil, s.now
 	s.remember(a)
-	s.cfg.Metrics.turnEnded("completed")
+	s.turnOver(a, outcomeCompleted, nil)
 	s.emit(protocol.ResponseCompleted{ResponseID: a.id, Usage: a.usage, HeardText: a.text.String()})
 	s.emit2(a.metrics(s.now))
 	s.enter(evFinish)
@@ -198,14 +200,14 @@ func (s *Session) endAnswer() {
 // failAnswer ends a turn whose engine could not: an error, then idle, and no response.completed.
 func (s *Session) failAnswer(err error) {
 	s.emit(s.wireError(err, protocol.CodeAgentFailed))
-	s.stopAnswer(err, protocol.CancelError, "failed")
+	s.stopAnswer(err, protocol.CancelError, outcomeFailed)
 	s.enter(evFinish)
 }
 
 // cancelAnswer ends the answer, if there is one, before its end.
 func (s *Session) cancelAnswer(reason protocol.CancelReason) {
 	if s.answer != nil {
-		s.stopAnswer(errCancelled, reason, "cancelled")
+		s.stopAnswer(errCancelled, reason, outcomeCancelled)
 	}
 }
 
@@ -215,7 +217,7 @@ func (s *Session) stopAnswer(cause error, reason protocol.CancelReason, outcome 
 	a.stop(cause)
 	s.answer, s.lastSeen = nil, s.now
 	s.remember(a)
-	s.cfg.Metrics.turnEnded(outcome)
+	s.turnOver(a, outcomeOf(outcome, reason), cause)
 	s.emit2(protocol.ResponseCancelled{ResponseID: a.id, Reason: reason, HeardText: a.text.String()})
 	s.emit2(a.metrics(s.now))
 }

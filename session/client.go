@@ -205,6 +205,7 @@ func (s *Session) submit(ctx context.Context, text string) error {
 	case s.settings.turns == Deterministic:
 		s.ask(ctx, s.cfg.Mock, text, true)
 	case s.cfg.Agent == nil:
+		s.traceNoAgent(ctx)
 		s.emit(s.wireError(errNoAgent, protocol.CodeAgentUnavailable))
 		s.enter(evFinish)
 	default:
@@ -231,8 +232,8 @@ func (s *Session) stopTurn(cause error) {
 	s.forget()
 	if s.answer != nil {
 		s.answer.stop(cause)
+		s.turnOver(s.answer, outcomeCancelled, nil)
 		s.answer = nil
-		s.cfg.Metrics.turnEnded("cancelled")
 	}
 }
 
@@ -241,6 +242,7 @@ func (s *Session) forget() {
 	s.chunks, s.floor = 0, nobody
 	if s.hearing != nil {
 		s.hearing.stop(errCancelled)
+		s.trace.end(s.now, outcomeCancelled)
 		s.hearing = nil
 	}
 }

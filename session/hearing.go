@@ -207,6 +207,7 @@ func (s *Session) startHearing(ctx context.Context) {
 	u.resample = s.resampler()
 	s.hearing = u
 	s.newItem()
+	ctx = s.traceHearing(ctx)
 	if s.machine.can(evAppend) { // not when an answer was interrupted
 		s.enter(evAppend)
 	}
@@ -266,6 +267,7 @@ func (s *Session) goDeaf(err error) {
 	u := s.hearing
 	u.failed, u.pending = true, nil
 	u.stop(err)
+	s.trace.deaf(s.now, err)
 	s.emit(s.wireError(err, protocol.CodeSpeechFailed))
 	if u.committed {
 		s.endHearing(evNothing)
@@ -275,6 +277,7 @@ func (s *Session) goDeaf(err error) {
 // endHearing lets go of the utterance and moves on.
 func (s *Session) endHearing(event string) {
 	s.hearing.stop(nil)
+	s.trace.unheard(s.now, event)
 	s.hearing, s.floor = nil, nobody
 	s.enter(event)
 }
@@ -290,6 +293,7 @@ func (s *Session) commitSpeech() {
 		s.endHearing(evNothing)
 	default:
 		s.hearing.commit(s.now)
+		s.trace.committed(s.now)
 		s.wake()
 	}
 }
@@ -317,6 +321,7 @@ func (s *Session) hearFinal(ctx context.Context, text string) {
 		s.goDeaf(errNoFinal)
 		return
 	}
+	s.recognised()
 	s.emit(protocol.TranscriptFinal{Text: text, ItemID: s.item()})
 	ended := s.hearing.ended
 	switch {
@@ -324,6 +329,7 @@ func (s *Session) hearFinal(ctx context.Context, text string) {
 		s.endHearing(evNothing)
 	case s.cfg.Agent == nil:
 		s.endHearing(evThink)
+		s.traceNoAgent(ctx)
 		s.emit(s.wireError(errNoAgent, protocol.CodeAgentUnavailable))
 		s.enter(evFinish)
 	default:

@@ -101,6 +101,7 @@ func (s *Session) startJournal() {
 		return
 	}
 	s.journal = &journal{w: w, began: s.now, peers: map[Peer]int{}, failed: func(err error) {
+		s.cfg.Metrics.journalFailed()
 		s.log.Error("the journal of this session ends here", "error", err)
 	}}
 	c := s.cfg

@@ -1,15 +1,48 @@
 package session
 
 import (
+	"strconv"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"vela/protocol"
 )
 
+// How a turn ends, in metrics and spans.
+const (
+	outcomeCompleted   = "completed"
+	outcomeFailed      = "failed"
+	outcomeCancelled   = "cancelled"
+	outcomeInterrupted = "interrupted" // the user spoke or typed over the answer
+	outcomeNothing     = "nothing"     // nothing was recognised, and nobody asked; in spans only
+)
+
+// outcomeOf tells an answer that was talked over from one that was cancelled.
+func outcomeOf(outcome string, reason protocol.CancelReason) string {
+	if reason == protocol.CancelBargeIn {
+		return outcomeInterrupted
+	}
+	return outcome
+}
+
+// speechBuckets are fit for what people wait for in a conversation, in seconds.
+var speechBuckets = []float64{.005, .01, .025, .05, .1, .2, .3, .5, .75, 1, 1.5, 2, 3, 5, 10, 30}
+
 // Metrics counts what sessions do. One serves all of them. A nil one counts nothing.
 type Metrics struct {
-	turns  *prometheus.CounterVec
-	errors *prometheus.CounterVec
+	turns           *prometheus.CounterVec
+	errors          *prometheus.CounterVec
+	duration        *prometheus.HistogramVec
+	stt             prometheus.Histogram
+	firstText       prometheus.Histogram
+	gateway         prometheus.Histogram
+	alone           prometheus.Gauge
+	resumes         *prometheus.CounterVec
+	takeovers       prometheus.Counter
+	events          prometheus.Counter
+	journalFailures prometheus.Counter
+	storeFailures   prometheus.Counter
 }
 
 // NewMetrics registers the session's metrics.
@@ -21,19 +54,139 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_errors_total", Help: "Error events sent to clients, by code.",
 		}, []string{"code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "vela_turn_seconds", Help: "From the end of the user's turn to the end of the answer.", Buckets: speechBuckets,
+		}, []string{"outcome", "kind"}),
+		stt:       histogram("vela_stt_seconds", "From the end of speech to the final transcript."),
+		firstText: histogram("vela_first_text_seconds", "From the question, as final text, to the first text of the answer."),
+		gateway:   histogram("vela_gateway_seconds", "What the gateway itself added to that: how long the first text waited for its session."),
+		alone: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "vela_sessions_alone", Help: "Sessions that run without a peer, waiting to be resumed.",
+		}),
+		resumes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vela_resumes_total", Help: "Sessions taken up again, by whether all that was missed could be sent.",
+		}, []string{"recovered"}),
+		takeovers: counter("vela_takeovers_total", "Connections that lost their session to a newer one."),
+		events: counter("vela_events_total",
+			"Events that sessions emitted. Each session adds its own when a turn ends, when a peer comes or goes, and at its end."),
+		journalFailures: counter("vela_journal_failures_total", "Journals that ended because they could not be written."),
+		storeFailures:   counter("vela_store_failures_total", "Sessions that could not be kept any more, or not be deleted."),
 	}
-	r.MustRegister(m.turns, m.errors)
+	for _, recovered := range []bool{true, false} {
+		m.resumes.WithLabelValues(strconv.FormatBool(recovered)) // there from the start: a rate needs a zero
+	}
+	r.MustRegister(m.turns, m.errors, m.duration, m.stt, m.firstText, m.gateway, m.alone, m.resumes, m.takeovers, m.events,
+		m.journalFailures, m.storeFailures)
 	return m
 }
 
-func (m *Metrics) turnEnded(outcome string) {
-	if m != nil {
-		m.turns.WithLabelValues(outcome).Inc()
+func histogram(name, help string) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: speechBuckets})
+}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+// turnOver counts and traces the end of an answer; cause is why it failed, if it has.
+func (s *Session) turnOver(a *answer, outcome string, cause error) {
+	s.cfg.Metrics.turnEnded(a, outcome, s.now)
+	s.countEvents()
+	if outcome == outcomeFailed {
+		s.trace.fail(cause, protocol.CodeAgentFailed)
+	}
+	s.trace.used(a.usage)
+	s.trace.end(s.now, outcome)
+}
+
+// recognised counts and traces the final transcript.
+func (s *Session) recognised() {
+	if s.cfg.Metrics != nil {
+		s.cfg.Metrics.stt.Observe(s.since(s.hearing.ended).Seconds())
+	}
+	s.trace.endHalf(s.now)
+}
+
+// counted is what a session has added to the metrics that all share. Owned by Run.
+type counted struct {
+	events uint64 // the number of the last event that was
+	alone  bool
+}
+
+// countAlone keeps the gauge of sessions without a peer.
+func (s *Session) countAlone(alone bool) {
+	s.countEvents()
+	if m := s.cfg.Metrics; m != nil && alone != s.counted.alone {
+		s.counted.alone = alone
+		if alone {
+			m.alone.Inc()
+		} else {
+			m.alone.Dec()
+		}
+	}
+}
+
+// countEvents adds what was emitted since. An event on its way costs nothing: its number is the count.
+func (s *Session) countEvents() {
+	if m := s.cfg.Metrics; m != nil {
+		m.events.Add(float64(s.events.last - s.counted.events))
+		s.counted.events = s.events.last
+	}
+}
+
+// beginCounting is for a session that runs now: what a restored one emitted in its former life has been counted there.
+func (s *Session) beginCounting() {
+	s.counted.events = s.events.last
+	s.countAlone(s.isAlone())
+}
+
+// kind is whose turn it was.
+func (a *answer) kind() Turns {
+	if a.mocked {
+		return Deterministic
+	}
+	return Agent
+}
+
+func (m *Metrics) turnEnded(a *answer, outcome string, now time.Time) {
+	if m == nil {
+		return
+	}
+	t := a.times
+	m.turns.WithLabelValues(outcome).Inc()
+	m.duration.WithLabelValues(outcome, string(a.kind())).Observe((now.Sub(t.asked) + t.stt).Seconds())
+	if !t.first.IsZero() {
+		m.firstText.Observe(t.first.Sub(t.asked).Seconds())
+		m.gateway.Observe(t.gateway.Seconds())
 	}
 }
 
 func (m *Metrics) failed(code protocol.Code) {
 	if m != nil {
 		m.errors.WithLabelValues(string(code)).Inc()
+	}
+}
+
+func (m *Metrics) resumed(recovered bool) {
+	if m != nil {
+		m.resumes.WithLabelValues(strconv.FormatBool(recovered)).Inc()
+	}
+}
+
+func (m *Metrics) takenOver() {
+	if m != nil {
+		m.takeovers.Inc()
+	}
+}
+
+func (m *Metrics) journalFailed() {
+	if m != nil {
+		m.journalFailures.Inc()
+	}
+}
+
+func (m *Metrics) storeFailed() {
+	if m != nil {
+		m.storeFailures.Inc()
 	}
 }

@@ -28,11 +28,13 @@ type Hello struct {
 // join gives a peer its seat. Whoever sat there is told that the session went on elsewhere.
 func (s *Session) join(p Peer, h Hello) {
 	if old := s.seats[h.Seat]; old != nil {
+		s.cfg.Metrics.takenOver()
 		old.Close(protocol.CloseTakenOver, "the session went on in another connection")
 	}
 	s.seats[h.Seat] = p
 	first := !s.joined
 	s.joined = true
+	s.countAlone(false)
 	s.lastSeen = s.now
 	switch {
 	case s.cfg.Version == 1:
@@ -63,6 +65,7 @@ func (s *Session) greet(p Peer) {
 // resume gives a peer exactly the events that it has missed, or none.
 func (s *Session) resume(p Peer, after uint64) {
 	missed, ok := s.events.after(after)
+	s.cfg.Metrics.resumed(ok)
 	s.tell(p, s.ready(true, ok))
 	if ok {
 		p.Resend(missed)
@@ -96,6 +99,7 @@ func (s *Session) leave(p Peer) error {
 		return errSessionEnded
 	}
 	s.alone = s.now
+	s.countAlone(true)
 	s.wake()
 	return nil
 }

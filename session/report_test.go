@@ -78,6 +78,9 @@ func TestMetrics(t *testing.T) {
 		}
 		var got []string
 		for _, f := range families {
+			if !slices.Contains([]string{"vela_errors_total", "vela_turns_total"}, f.GetName()) {
+				continue // trace_test.go looks at the others
+			}
 			for _, m := range f.GetMetric() {
 				got = append(got, fmt.Sprintf("%s %s %v", f.GetName(), m.GetLabel()[0].GetValue(), m.GetCounter().GetValue()))
 			}

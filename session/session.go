@@ -25,6 +25,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"vela/protocol"
 	"vela/turn"
 )
@@ -70,6 +72,7 @@ type Config struct {
 
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts nothing
+	Tracer  trace.Tracer // takes a span a turn (trace.go); nil: none
 }
 
 // Peer shows the session's events to one client. The session calls it from its own goroutine only: neither method may
@@ -123,6 +126,8 @@ type Session struct {
 	tokenHash tokenHash      // of a restored session whose client has not come back
 	storeBuf  []byte
 	journal   *journal
+	trace     turnTrace              // of the present turn
+	counted   counted                // in the metrics
 	asked     *protocol.SessionStart // what Configure was last asked for before Run
 	replayed  func(Event)            // takes the events of a replay; nil in a session that runs
 }
@@ -138,6 +143,7 @@ func New(cfg Config) *Session {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Version = max(cfg.Version, 1)
+	cfg.Tracer = tracerOf(cfg.Tracer)
 	return &Session{
 		cfg:       cfg,
 		log:       cfg.Log.With("session", cfg.ID),
@@ -191,6 +197,7 @@ func (s *Session) Run(ctx context.Context) {
 // open is the first thing that Run does.
 func (s *Session) open() {
 	s.kept = s.cfg.Store
+	s.beginCounting()
 	s.save()
 	s.interrupted()
 }
@@ -239,6 +246,7 @@ func (s *Session) end(why error) {
 	}
 	s.stopTurn(why)
 	s.endStore(why)
+	s.countAlone(false)
 	code, reason := closing(why)
 	for i, p := range s.seats {
 		if p != nil {

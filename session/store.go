@@ -93,6 +93,7 @@ func (s *Session) save() {
 // loseStore lets go of a store that fails: what is there stays, and a gap would be worse than an end.
 func (s *Session) loseStore(err error) {
 	s.kept = nil
+	s.cfg.Metrics.storeFailed()
 	s.log.Error("this conversation is kept in memory only from now on", "error", err)
 	told := s.wireError(errNotKept, protocol.CodeInternal)
 	for _, p := range s.seats {
@@ -110,6 +111,7 @@ func (s *Session) endStore(why error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
 	if err := s.kept.Delete(ctx); err != nil {
+		s.cfg.Metrics.storeFailed()
 		s.log.Error("this conversation is over, but could not be deleted", "error", err)
 	}
 	s.kept = nil

@@ -25,6 +25,7 @@ func TestTheReadmeSaysWhatTheCodeDoes(t *testing.T) {
 	blocks := map[string]string{
 		"diagram":  "```mermaid\n" + strings.TrimSpace(diagram) + "\n```",
 		"settings": settings(t),
+		"metrics":  metrics(t),
 	}
 	file, err := os.ReadFile(readme)
 	if err != nil {

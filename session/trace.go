@@ -1,0 +1,195 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"vela/protocol"
+)
+
+// One span a turn, with a child for each half of it. Only the session's goroutine starts and ends them, at the times of
+// its mailbox. Nothing that was said or answered is in a span, and of an error only its code.
+const (
+	spanTurn   = "vela.turn" // from the first audio, or what was typed, until the answer has ended
+	spanStt    = "stt"       // from the first audio to the final transcript
+	spanEngine = "engine"    // from the question to the end of the answer
+
+	eventCommit    = "commit"     // in stt: the user has ended
+	eventFirstText = "first_text" // in engine: the answer begins
+)
+
+// The attributes. Those that do not begin with vela are of OpenTelemetry's semantic conventions. Token usage stands in
+// the turn alone, so that who adds up spans counts it once.
+const (
+	attrTurn         = attribute.Key("vela.turn.id")
+	attrKind         = attribute.Key("vela.turn.kind")
+	attrOutcome      = attribute.Key("vela.turn.outcome")
+	attrSession      = attribute.Key("session.id")
+	attrConversation = attribute.Key("gen_ai.conversation.id")
+	attrOperation    = attribute.Key("gen_ai.operation.name")
+	attrAgent        = attribute.Key("gen_ai.agent.name")
+	attrInput        = attribute.Key("gen_ai.usage.input_tokens")
+	attrOutput       = attribute.Key("gen_ai.usage.output_tokens")
+	attrError        = attribute.Key("error.type")
+)
+
+// invokeAgent is the operation's name in the conventions.
+const invokeAgent = "invoke_agent"
+
+// turnTrace is the spans of the present turn. Its zero value is none, and what is done to that does nothing.
+type turnTrace struct {
+	turn trace.Span
+	half trace.Span // stt, then engine; nil between them
+	said bool       // the answer has begun
+	code protocol.Code
+}
+
+// tracerOf is nil where spans would go nowhere.
+func tracerOf(t trace.Tracer) trace.Tracer {
+	if _, ok := t.(noop.Tracer); ok {
+		return nil
+	}
+	return t
+}
+
+// traceHearing begins a turn that is spoken. The recogniser gets the context.
+func (s *Session) traceHearing(ctx context.Context) context.Context {
+	if s.cfg.Tracer == nil {
+		return ctx
+	}
+	s.beginTrace(ctx, Agent)
+	return s.beginHalf(ctx, spanStt)
+}
+
+// traceAnswer goes on with the turn that was heard, or begins one that was not. The engine gets the context.
+func (s *Session) traceAnswer(ctx context.Context, a *answer) context.Context {
+	if s.cfg.Tracer == nil {
+		return ctx
+	}
+	if s.trace.turn == nil {
+		s.beginTrace(ctx, a.kind())
+	}
+	id := attrTurn.String(a.turn)
+	s.trace.turn.SetAttributes(id)
+	if a.mocked { // no agent is asked
+		return s.beginHalf(ctx, spanEngine, id)
+	}
+	agent := []attribute.KeyValue{id, attrOperation.String(invokeAgent), attrAgent.String(s.cfg.AgentName)}
+	s.trace.turn.SetAttributes(agent...)
+	return s.beginHalf(ctx, spanEngine, append(agent, attrConversation.String(s.cfg.ID))...)
+}
+
+// traceNoAgent is a turn that nobody can answer.
+func (s *Session) traceNoAgent(ctx context.Context) {
+	if s.cfg.Tracer == nil {
+		return
+	}
+	if s.trace.turn == nil {
+		s.beginTrace(ctx, Agent)
+	}
+	s.trace.fail(errNoAgent, protocol.CodeAgentUnavailable)
+	s.trace.end(s.now, outcomeFailed)
+}
+
+func (s *Session) beginTrace(ctx context.Context, kind Turns) {
+	_, span := s.cfg.Tracer.Start(ctx, spanTurn, trace.WithTimestamp(s.now), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+		attrSession.String(s.cfg.ID), attrConversation.String(s.cfg.ID), attrKind.String(string(kind)),
+	))
+	s.trace = turnTrace{turn: span}
+}
+
+// beginHalf returns the context of what runs now.
+func (s *Session) beginHalf(ctx context.Context, name string, attrs ...attribute.KeyValue) context.Context {
+	ctx = trace.ContextWithSpan(ctx, s.trace.turn)
+	ctx, s.trace.half = s.cfg.Tracer.Start(ctx, name, trace.WithTimestamp(s.now), trace.WithAttributes(attrs...))
+	return ctx
+}
+
+// committed notes that the user has ended.
+func (t *turnTrace) committed(now time.Time) {
+	if t.half != nil {
+		t.half.AddEvent(eventCommit, trace.WithTimestamp(now))
+	}
+}
+
+// firstText notes that the answer begins; what follows of it is none.
+func (t *turnTrace) firstText(now time.Time) {
+	if t.half != nil && !t.said {
+		t.said = true
+		t.half.AddEvent(eventFirstText, trace.WithTimestamp(now))
+	}
+}
+
+// endHalf ends what ran.
+func (t *turnTrace) endHalf(now time.Time) {
+	if t.half != nil {
+		t.half.End(trace.WithTimestamp(now))
+		t.half = nil
+	}
+}
+
+// fail notes why what runs has failed, and that the turn has: by code alone, since words may hold anything.
+func (t *turnTrace) fail(err error, fallback protocol.Code) {
+	if t.turn == nil {
+		return
+	}
+	t.code = codeOf(err, fallback)
+	if t.half != nil {
+		broken(t.half, t.code)
+	}
+}
+
+// deaf is a recogniser that failed. The turn goes on until its commit.
+func (t *turnTrace) deaf(now time.Time, err error) {
+	t.fail(err, protocol.CodeSpeechFailed)
+	t.endHalf(now)
+}
+
+// unheard ends a turn that does not go on from being heard.
+func (t *turnTrace) unheard(now time.Time, event string) {
+	if event == evNothing {
+		t.end(now, outcomeNothing)
+	}
+}
+
+// end ends the turn. One that has failed before stays failed.
+func (t *turnTrace) end(now time.Time, outcome string) {
+	if t.turn == nil {
+		return
+	}
+	t.endHalf(now)
+	if t.code != "" {
+		outcome = outcomeFailed
+		broken(t.turn, t.code)
+	}
+	t.turn.SetAttributes(attrOutcome.String(outcome))
+	t.turn.End(trace.WithTimestamp(now))
+	*t = turnTrace{}
+}
+
+// used notes what the answer took.
+func (t *turnTrace) used(u *protocol.Usage) {
+	if t.turn != nil && u != nil {
+		t.turn.SetAttributes(attrInput.Int64(int64(u.PromptTokens)), attrOutput.Int64(int64(u.CompletionTokens)))
+	}
+}
+
+func broken(span trace.Span, code protocol.Code) {
+	span.SetStatus(codes.Error, string(code))
+	span.SetAttributes(attrError.String(string(code)))
+}
+
+// codeOf is the code under which a client is told of an error.
+func codeOf(err error, fallback protocol.Code) protocol.Code {
+	var known coded
+	if errors.As(err, &known) {
+		return known.Code()
+	}
+	return fallback
+}
