@@ -80,7 +80,7 @@ func runText(t *testing.T, address, name, text string) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if r := script.Run(t.Context(), s, address); !r.Passed() {
+	if r := script.Run(t.Context(), s, script.Gateway{Address: address}); !r.Passed() {
 		t.Errorf("%v\nin\n%s", r, text)
 	}
 }
