@@ -85,7 +85,8 @@ func connect(name string, o options) action {
 		dialer := net.Dialer{}
 		ctx, cancel := context.WithTimeout(ctx, p.patience())
 		defer cancel()
-		c, err := client.Dial(ctx, p.base, client.Options{
+		c, err := client.Dial(ctx, p.gateway.Address, client.Options{
+			Token: p.gateway.Token,
 			Turns: o.turns, Subprotocols: o.protocols, Header: o.header(),
 			DialContext: func(ctx context.Context, network, address string) (_ net.Conn, err error) {
 				tcp, err = dialer.DialContext(ctx, network, address)

@@ -5,10 +5,12 @@
 // step a line; README.md in this folder has it with examples. In short:
 //
 //	# A comment. The first block of them says what the script shows.
-//	connect [turns=agent] [as b] [origin=https://x] [protocol=vela.v1] [refused=403]
+//	connect [turns=agent] [as b] [origin=https://x] [protocol=vela.v2] [refused=403]
+//	resume [as b] token=t after=n  take a session of version 2 up again, with values that were given these names
 //	> text                   send a text message, byte for byte
 //	>empty                   send an empty text message
 //	>binary 00ff10           send a binary message
+//	>binary hello.wav [fast] send a WAV file as binary messages
 //	>repeat 5 text           send a text message five times
 //	>size 1048577            send a session.start of so many bytes
 //	>frame c1 80 'text'      put bytes on the wire that need not be WebSocket frames
@@ -16,6 +18,7 @@
 //	< {"type":"error", …}    the next message: the same JSON value, placeholders aside
 //	<< text                  the next message: the same bytes
 //	< ... until {…}          skip everything up to and with this message
+//	pass {…}                 from here on such messages may come at any place
 //	within 500ms             how long each expectation from here on may take; 2 s at the start
 //	silent 300ms             nothing may arrive for so long
 //	wait 100ms               let time pass
@@ -28,9 +31,12 @@
 // connect begins with one connection that has no name.
 //
 // In an expectation, a string that is one of these stands for any value of its kind: <any>, <text>, <number>, <uuid>,
-// and <~words> for a text that contains the words. <id:uuid> also gives the value a name; wherever that name stands
+// <none> for a field that must not be there, and <~words> for a text that contains the words. <id:uuid> also gives the value a name; wherever that name stands
 // again the value must be the same, and where <!id> stands it must be another. Fields that are not named must not be
-// there.
+// there, unless the object has the field "...". In version 2, seq and ts are compared where they are named; that no number
+// is left out and none comes twice is seen to in any case.
+//
+// [FromJournal] makes a script of a session that was recorded.
 //
 // Everything runs in real time, against a real gateway. No function of the package leaves a goroutine behind.
 package script

@@ -76,7 +76,7 @@ func httpRequest(method, path string, status int, contains string) action {
 }
 
 func (p *player) fetch(ctx context.Context, method, path string) (status int, body string, err error) {
-	a, err := client.ParseAddress(p.base)
+	a, err := client.ParseAddress(p.gateway.Address)
 	if err != nil {
 		return 0, "", err
 	}

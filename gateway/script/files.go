@@ -13,20 +13,20 @@ import (
 // Extension is what the names of scripts end in.
 const Extension = ".vela"
 
-// RunFiles runs scripts one after the other against the gateway at base, an address that [client.ParseAddress] takes,
-// and writes to w what became of each, and a line with the sum. A path that is a directory stands for the scripts in it.
+// RunFiles runs scripts one after the other against a gateway, and writes to w what became of each, and a line with the
+// sum. A path that is a directory stands for the scripts in it.
 //
 // failed counts the scripts that failed. The error is about what is no failure of the gateway: files that cannot be read
 // or are wrong, before anything has run; an address where nothing listens; a context that is done; a w that takes
 // nothing.
-func RunFiles(ctx context.Context, w io.Writer, base string, paths []string) (failed int, err error) {
+func RunFiles(ctx context.Context, w io.Writer, g Gateway, paths []string) (failed int, err error) {
 	scripts, err := load(paths)
 	if err != nil {
 		return 0, err
 	}
 	began := time.Now()
 	for _, s := range scripts {
-		r := Run(ctx, s, base)
+		r := Run(ctx, s, g)
 		if ctx.Err() != nil {
 			return failed, context.Cause(ctx)
 		}

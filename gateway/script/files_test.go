@@ -29,7 +29,7 @@ func folder(t *testing.T, files map[string]string) string {
 func TestRunFiles(t *testing.T) {
 	dir := folder(t, map[string]string{"b.vela": "> 1\n< 1", "a.vela": "> 1\n< 2", "notes.txt": "no script", "extra": "> 3\n< 3"})
 	var out bytes.Buffer
-	failed, err := script.RunFiles(t.Context(), &out, puppet(t), []string{dir, filepath.Join(dir, "extra")})
+	failed, err := script.RunFiles(t.Context(), &out, script.Gateway{Address: puppet(t)}, []string{dir, filepath.Join(dir, "extra")})
 	if failed != 1 || err != nil {
 		t.Errorf("%d failed, and the error %v", failed, err)
 	}
@@ -66,7 +66,7 @@ func TestRunFilesReadsFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			_, err := script.RunFiles(t.Context(), &out, "127.0.0.1:1", c.paths)
+			_, err := script.RunFiles(t.Context(), &out, script.Gateway{Address: "127.0.0.1:1"}, c.paths)
 			for _, says := range c.says {
 				if err == nil || !strings.Contains(err.Error(), says) {
 					t.Errorf("the error is %v, want one that says %q", err, says)
@@ -82,17 +82,17 @@ func TestRunFilesReadsFirst(t *testing.T) {
 func TestRunFilesStops(t *testing.T) {
 	dir := folder(t, map[string]string{"a.vela": "> 1\n< 1", "b.vela": "> 1\n< 1"})
 	var out bytes.Buffer
-	_, err := script.RunFiles(t.Context(), &out, "127.0.0.1:1", []string{dir})
+	_, err := script.RunFiles(t.Context(), &out, script.Gateway{Address: "127.0.0.1:1"}, []string{dir})
 	if err == nil || out.Len() > 0 || !strings.HasPrefix(err.Error(), "no gateway listens at 127.0.0.1:1: start one") {
 		t.Errorf("nobody there: wrote %q, and the error %v", out.String(), err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)
-	if _, err := script.RunFiles(ctx, &out, puppet(t), []string{dir}); !errors.Is(err, why) {
+	if _, err := script.RunFiles(ctx, &out, script.Gateway{Address: puppet(t)}, []string{dir}); !errors.Is(err, why) {
 		t.Errorf("stopped: the error is %v", err)
 	}
-	if _, err := script.RunFiles(t.Context(), full{}, puppet(t), []string{dir}); !errors.Is(err, errFull) {
+	if _, err := script.RunFiles(t.Context(), full{}, script.Gateway{Address: puppet(t)}, []string{dir}); !errors.Is(err, errFull) {
 		t.Errorf("nowhere to write: the error is %v", err)
 	}
 }
@@ -115,7 +115,7 @@ func TestRunSendsWAV(t *testing.T) {
 	text := strings.Join([]string{">wav x.wav fast", chunk(640), chunk(360), "silent 10ms", ">wav x.wav", chunk(640), chunk(360)}, "\n")
 	dir := folder(t, map[string]string{"x.wav": wav.String(), "s.vela": text})
 	var out bytes.Buffer
-	if failed, err := script.RunFiles(t.Context(), &out, puppet(t), []string{dir}); failed != 0 || err != nil {
+	if failed, err := script.RunFiles(t.Context(), &out, script.Gateway{Address: puppet(t)}, []string{dir}); failed != 0 || err != nil {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

@@ -34,12 +34,18 @@ func (r Result) String() string {
 
 func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
 
-// Run plays a script against the gateway at an address that [client.ParseAddress] takes. It takes as long as the script
+// Gateway is where scripts are played.
+type Gateway struct {
+	Address string // as [client.ParseAddress] takes it
+	Token   string // says who we are, where the gateway asks; goes with every connection
+}
+
+// Run plays a script against a gateway. It takes as long as the script
 // waits and the gateway needs, ends early with ctx, and closes every connection.
-func Run(ctx context.Context, s *Script, base string) Result {
+func Run(ctx context.Context, s *Script, g Gateway) Result {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
-	p := &player{base: base, limit: defaultLimit, conns: map[string]*conn{}, bound: map[string]any{}}
+	p := &player{gateway: g, limit: defaultLimit, conns: map[string]*conn{}, bound: map[string]any{}}
 	defer p.close()
 	defer cancel()
 	p.ctx = ctx
@@ -59,13 +65,13 @@ const defaultLimit = 2 * time.Second
 
 // player is a script being played. One goroutine owns it; each connection has another, which only receives.
 type player struct {
-	ctx   context.Context // of the connections
-	base  string
-	limit time.Duration // for each expectation
-	conns map[string]*conn
-	bound map[string]any // named values
-	pass  []*pattern     // what may come at any place
-	past  []string       // the last few messages
+	ctx     context.Context // of the connections
+	gateway Gateway
+	limit   time.Duration // for each expectation
+	conns   map[string]*conn
+	bound   map[string]any // named values
+	pass    []*pattern     // what may come at any place
+	past    []string       // the last few messages
 }
 
 // conn is one connection. All but inbox belong to the player.
@@ -200,7 +206,7 @@ func (p *player) onWire(name, note string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	a, err := client.ParseAddress(p.base)
+	a, err := client.ParseAddress(p.gateway.Address)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func play(t *testing.T, text string) script.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return script.Run(t.Context(), s, puppet(t))
+	return script.Run(t.Context(), s, script.Gateway{Address: puppet(t)})
 }
 
 func TestRunPasses(t *testing.T) {
@@ -314,7 +314,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(20*time.Millisecond, func() { cancel(why) })
-			r := script.Run(ctx, s, puppet(t))
+			r := script.Run(ctx, s, script.Gateway{Address: puppet(t)})
 			if !errors.Is(r.Err, why) || r.Took > 5*time.Second {
 				t.Errorf("%v", r)
 			}
@@ -331,7 +331,7 @@ func TestRunAgainstNobody(t *testing.T) {
 		"ftp://x":     "a gateway is not reached by ftp://",
 		"127.0.0.1:1": "no gateway listens at 127.0.0.1:1",
 	} {
-		if r := script.Run(t.Context(), s, address); r.Passed() || !strings.Contains(r.String(), says) {
+		if r := script.Run(t.Context(), s, script.Gateway{Address: address}); r.Passed() || !strings.Contains(r.String(), says) {
 			t.Errorf("%s: %v", address, r)
 		}
 	}

@@ -1,6 +1,8 @@
 package script_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -55,6 +57,29 @@ func TestVersion2Fails(t *testing.T) {
 	} {
 		if _, err := script.Parse("s", text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", text, err, says)
+		}
+	}
+}
+
+// TestTheTokenGoesWithEveryConnection, in a header.
+func TestTheTokenGoesWithEveryConnection(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 2)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Get("Authorization") + " " + r.URL.String()
+		http.Error(w, "No.", http.StatusUnauthorized)
+	}))
+	t.Cleanup(s.Close)
+	parsed, err := script.Parse("s", "connect refused=401\nconnect turns=agent protocol=vela.v2 refused=401")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := script.Run(t.Context(), parsed, script.Gateway{Address: s.URL, Token: "secret"}); !r.Passed() {
+		t.Error(r)
+	}
+	for _, want := range []string{"Bearer secret /ws", "Bearer secret /ws?turns=agent"} {
+		if got := <-asked; got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -167,5 +168,35 @@ func TestChatShows(t *testing.T) {
 	}
 	if strings.Contains(out.String()+errs.String(), "secret") {
 		t.Error("the token was shown")
+	}
+}
+
+// TestReplayScript: a conversation's journal, as a script, passes against another gateway.
+func TestReplayScript(t *testing.T) {
+	dir := t.TempDir()
+	c := &chat{url: liveGateway(t, gateway.Config{Journal: dir}), turns: "agent", in: strings.NewReader("hello\n"), streams: streams{io.Discard, io.Discard}}
+	if err := c.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	journals, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if len(journals) != 1 {
+		t.Fatalf("journals: %v", journals)
+	}
+	code, text, errs := vela(t, "replay", "--script", journals[0])
+	if code != 0 || !strings.Contains(text, "You said:") {
+		t.Fatalf("exit %d: %s\n%s", code, errs, text)
+	}
+	made := filepath.Join(dir, "made.vela")
+	if err := os.WriteFile(made, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := vela(t, "script", "--url", liveGateway(t, gateway.Config{}), made); code != 0 {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	if code, _, errs := vela(t, "replay", "--script", made, made); code != 2 || !strings.Contains(errs, "name one") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	if code, _, errs := vela(t, "replay", "--script", made); code != 1 || !strings.Contains(errs, "no journal") {
+		t.Errorf("exit %d: %s", code, errs)
 	}
 }

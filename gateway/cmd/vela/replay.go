@@ -4,16 +4,45 @@ import (
 	"fmt"
 	"os"
 
+	"vela/gateway/script"
 	"vela/session"
 	"vela/turn/deterministic"
 )
 
 type replayCmd struct {
-	Files []string `arg:"" help:"Journals, as vela serve --journal DIR writes them."`
+	Files  []string `arg:"" help:"Journals, as vela serve --journal DIR writes them."`
+	Script bool     `help:"Print a scripted turn made of the journal, for vela script, in place of replaying it."`
+}
+
+// printScript makes a script of the journal.
+func (c *replayCmd) printScript(io streams) error {
+	name := c.Files[0]
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := script.FromJournal(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	_, err = fmt.Fprint(io.out, text)
+	return err
+}
+
+// Validate is called by kong after parsing.
+func (c *replayCmd) Validate() error {
+	if c.Script && len(c.Files) > 1 {
+		return fmt.Errorf("--script makes one script of one journal: name one")
+	}
+	return nil
 }
 
 // Run replays each journal and ends with 1 when one came out differently.
 func (c *replayCmd) Run(io streams) error {
+	if c.Script {
+		return c.printScript(io)
+	}
 	different := 0
 	for _, name := range c.Files {
 		r, err := replayFile(name)

@@ -46,7 +46,7 @@ func (c *scriptCmd) Run(ctx context.Context, io streams) error {
 }
 
 func (c *scriptCmd) against(ctx context.Context, io streams, url string) error {
-	failed, err := script.RunFiles(ctx, io.out, url, c.Files)
+	failed, err := script.RunFiles(ctx, io.out, script.Gateway{Address: url, Token: token()}, c.Files)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,15 @@ export function Composer({ app, view }: { app: App; view: Helm }): JSX.Element {
           if (!event.repeat) send();
         }}
       />
-      <button id="send" type="submit" class="button icon-only" aria-label="Send" hidden={draft === ''} disabled={view.input.disabled || draft.trim() === ''}>
+      <button
+        id="send"
+        type="submit"
+        class="button icon-only"
+        aria-label="Send"
+        aria-describedby="type-why"
+        hidden={draft === ''}
+        disabled={view.input.disabled}
+      >
         <Icon name="send" />
       </button>
     </form>

@@ -7,6 +7,7 @@ import { Icon } from './Icon';
 export function ConversationTools({ app, place }: { app: App; place: 'bar' | 'settings' }): JSX.Element {
   const model = app.model.value;
   const { clear } = helm(model);
+  const empty = model.talk.turns.length === 0;
   const id = (name: string): string => (place === 'bar' ? name : `${name}-settings`);
   return (
     <div class="tools">
@@ -30,12 +31,16 @@ export function ConversationTools({ app, place }: { app: App; place: 'bar' | 'se
         id={id('save-transcript')}
         type="button"
         class="button quiet"
-        disabled={model.talk.turns.length === 0}
+        disabled={empty}
+        aria-describedby={id('save-transcript-why')}
         onClick={() => app.saveTranscript()}
       >
         <Icon name="save" />
         Save transcript
       </button>
+      <span class="unseen" id={id('save-transcript-why')}>
+        {empty ? 'Off: nothing has been said.' : ''}
+      </span>
     </div>
   );
 }

@@ -63,6 +63,7 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
           disabled={view.input.disabled}
           aria-expanded={app.typing.value}
           aria-controls="type"
+          aria-describedby="type-why"
           onClick={() => {
             if (app.typing.value) app.typing.value = false;
             else goType(app);
@@ -96,7 +97,7 @@ function UnsentLinks({ app, view }: { app: App; view: Helm }): JSX.Element {
   return (
     <span class="links">
       {view.input.shown && app.model.value.talk.unsent?.text && (
-        <button type="button" class="link" id="send-unsent" disabled={view.input.disabled} onClick={() => app.sendUnsent()}>
+        <button type="button" class="link" id="send-unsent" aria-describedby="type-why" disabled={view.input.disabled} onClick={() => app.sendUnsent()}>
           Send as text
         </button>
       )}

@@ -54,10 +54,12 @@ export function SettingsDrawer({ app, onClose }: { app: App; onClose(): void }):
           </button>
         </header>
         <div class="groups">
-          <section class="narrow-only">
-            <h3>Conversation</h3>
-            <ConversationTools app={app} place="settings" />
-          </section>
+          {app.model.value.turns === 'agent' && (
+            <section class="narrow-only">
+              <h3>Conversation</h3>
+              <ConversationTools app={app} place="settings" />
+            </section>
+          )}
           <TurnsGroup app={app} />
           <EnginesGroup app={app} />
           <TalkingGroup app={app} />

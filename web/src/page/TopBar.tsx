@@ -5,7 +5,7 @@ import { ConversationTools } from './ConversationTools';
 import { Brand, Icon } from './Icon';
 
 export function TopBar({ app, opener }: { app: App; opener: Ref<HTMLButtonElement> }): JSX.Element {
-  const { connection, talk } = app.model.value;
+  const { connection, talk, turns, signIn } = app.model.value;
   const waits = connection.retryAt !== null;
   return (
     <header class="bar">
@@ -13,7 +13,7 @@ export function TopBar({ app, opener }: { app: App; opener: Ref<HTMLButtonElemen
         <Brand />
         Vela
       </span>
-      {!app.model.value.signIn && <ConversationTools app={app} place="bar" />}
+      {turns === 'agent' && !signIn && <ConversationTools app={app} place="bar" />}
       <dl class="facts">
         <div class="fact">
           <dt class="label">Connection</dt>

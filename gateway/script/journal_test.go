@@ -1,0 +1,115 @@
+package script_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vela/gateway"
+	"vela/gateway/script"
+)
+
+// live is a gateway that writes journals.
+func live(t *testing.T, journals string) string {
+	t.Helper()
+	g, err := gateway.New(gateway.Config{Addr: "127.0.0.1:0", Pace: 60 * time.Millisecond, Journal: journals})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- g.Run(ctx, func(a net.Addr) { ready <- a.String() }) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return <-ready
+}
+
+// TestFromJournal plays scripts, makes scripts of the journals that the gateway wrote of them, and plays those.
+func TestFromJournal(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"mocked-turn", "in-flight-append", "cancel-speaking", "session-start-while-listening", "invalid-json-during-a-turn",
+		"v2/typed-turn", "v2/push-to-talk", "v2/binary-audio", "v2/resume", "v2/resume-during-a-turn", "v2/resume-from-the-future", "v2/take-over",
+		"v2/interrupt-by-speech", "v2/interrupt-by-text", "v2/no-interrupt", "v2/close-during-a-turn", "v2/refs", "v2/history", "v2/start-again",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join("..", "..", "e2e", "scripts", filepath.FromSlash(name)+script.Extension)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runText(t, live(t, dir), path, string(text))
+			other := live(t, "")
+			journals, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+			if len(journals) == 0 {
+				t.Fatal("no journal")
+			}
+			for _, journal := range journals {
+				made := fromJournal(t, journal)
+				if strings.Count(made, "\n") < 5 {
+					t.Errorf("not much of a script:\n%s", made)
+				}
+				runText(t, other, "made of "+name, made)
+			}
+		})
+	}
+}
+
+func fromJournal(t *testing.T, path string) string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := script.FromJournal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func runText(t *testing.T, address, name, text string) {
+	t.Helper()
+	s, err := script.Parse(name, text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if r := script.Run(t.Context(), s, script.Gateway{Address: address}); !r.Passed() {
+		t.Errorf("%v\nin\n%s", r, text)
+	}
+}
+
+func TestFromJournalRefuses(t *testing.T) {
+	const head = `{"journal":1,"id":"s","protocol":2,"turns":"agent","settings":null}` + "\n"
+	for journal, says := range map[string]string{
+		"":                    "no journal",
+		"{}":                  "no journal",
+		`{"journal":2}`:       "format 2",
+		head + "{}\n":         "line 2 of the journal: neither an input nor an event",
+		head + "{\n{}\n":      "line 2 of the journal",
+		head + `{"event":{}}`: "line 2 of the journal",
+		head + `{"in":{"kind":"joined","peer":1,"resume":true}}`: "began in another process",
+		head + `{"in":{"kind":"client","peer":1,"client":{}}}`:   "line 2 of the journal",
+	} {
+		if _, err := script.FromJournal(strings.NewReader(journal)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", journal, err, says)
+		}
+	}
+	for journal, has := range map[string]string{
+		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"at":5,"in":{"ki`:                             "connect as p1 turns=agent protocol=vela.v2\n",
+		head + `{"in":{"kind":"joined","peer":1,"seat":1}}`:                                                 "# A room took part",
+		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"in":{"kind":"end"}}`:                         "# The session ended with its process",
+		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"in":{"kind":"audio","peer":1,"pcm":"AAE="}}`: "p1>binary 0001\n",
+		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"at":60000000000,"in":{"kind":"tick"}}`:       "within 2m0s\n",
+	} {
+		if text, err := script.FromJournal(strings.NewReader(journal)); err != nil || !strings.Contains(text, has) {
+			t.Errorf("%s: %v, want %q in\n%s", journal, err, has, text)
+		}
+	}
+}
