@@ -46,9 +46,15 @@ test-e2e: build e2e/node_modules ## The built program from outside: scripted tur
 bench: build ## Measure beside a bare server, and print ratios
 	cd e2e && $(GO) build -o ../bin/bare ./bench/bare && $(GO) build -o ../bin/bench ./bench
 	./bin/bench -vela bin/vela -bare bin/bare
+	@echo "an event on its way out: handed over only (the floor), numbered and kept, journaled as well"
+	@$(GO) test ./session -run '^$$' -bench 'Emit|Append' -benchmem | grep ^Benchmark
+	@echo "an event appended to the store of --data"
+	@$(GO) test ./gateway/bus -run '^$$' -bench 'Append' -benchmem | grep ^Benchmark
 
 fuzz: ## Fuzz whatever reads bytes from outside, a minute each
 	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime 60s ./protocol
+	$(GO) test -run '^$$' -fuzz FuzzEnvelope -fuzztime 60s ./protocol
+	$(GO) test -run '^$$' -fuzz FuzzReplay -fuzztime 60s ./session
 	$(GO) test -run '^$$' -fuzz FuzzReadWAV -fuzztime 60s ./session/speech
 	$(GO) test -run '^$$' -fuzz FuzzCredential -fuzztime 60s ./gateway/server
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s ./gateway/script

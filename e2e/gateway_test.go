@@ -131,6 +131,12 @@ func TestScripts(t *testing.T) {
 	each(t, "scripts/*.vela", 60, func(t *testing.T, file string) { t.Parallel(); g.passes(t, file) })
 }
 
+// TestScriptsOfVersion2 is the same for version 2.
+func TestScriptsOfVersion2(t *testing.T) {
+	g := serve(t)
+	each(t, "scripts/v2/*.vela", 40, func(t *testing.T, file string) { t.Parallel(); g.passes(t, file) })
+}
+
 // TestScriptsThatSpeak is the same for turns that are recognised.
 func TestScriptsThatSpeak(t *testing.T) {
 	g := serve(t)
