@@ -49,6 +49,15 @@ var (
 	ErrClosed = errors.New("the conversation is closed")
 )
 
+// EndedError is the end of a conversation whose session is over: session.ended was its last event.
+type EndedError struct {
+	Reason protocol.EndReason
+}
+
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("the gateway ended the session (%s)", e.Reason)
+}
+
 // connection is what a conversation needs of a [Client].
 type connection interface {
 	Start(context.Context, protocol.SessionStart) (protocol.SessionReady, error)
@@ -211,7 +220,7 @@ func (c *Conversation) takes(e protocol.Envelope) bool {
 	case protocol.SessionState:
 		c.state = m.Value
 	case protocol.SessionEnded:
-		c.over = fmt.Errorf("the gateway ended the session (%s)", m.Reason)
+		c.over = &EndedError{m.Reason}
 	}
 	return true
 }

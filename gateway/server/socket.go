@@ -195,6 +195,9 @@ func (s *Server) converse(k *socket, find func(context.Context) (*session.Sessio
 		log = s.log.With("session", sess.ID())
 		log.Info("socket opened", "version", k.version, "resumed", hello.Resume)
 		err = sess.Join(ctx, k, hello)
+		if errors.Is(err, session.ErrEnded) {
+			s.tooLate(k)
+		}
 		for err == nil {
 			err = s.receive(ctx, k, sess)
 		}
@@ -212,6 +215,18 @@ func (s *Server) converse(k *socket, find func(context.Context) (*session.Sessio
 	code := k.out.closedWith()
 	s.metrics.closed(code)
 	log.Info("socket closed", "code", int(code), "cause", plain(err))
+}
+
+// tooLate tells a client whose session ended between being found and being joined. What the session has told it already
+// stays.
+func (s *Server) tooLate(k *socket) {
+	if s.sessions.draining() {
+		k.out.close(protocol.CloseGoingAway, "the gateway is stopping, come back")
+		return
+	}
+	no := gone()
+	k.dismiss("", no)
+	k.out.close(no.code, no.reason)
 }
 
 // receive reads one message and hands it to the session. Its error ends the connection.

@@ -86,6 +86,9 @@ type happening struct {
 	err    error
 }
 
+// patience is how long a gateway may take to answer at first.
+const patience = 15 * time.Second
+
 const chatHelp = "/new begins a new conversation, /history shows this one, /quit leaves. Ctrl-C stops an answer, twice leaves."
 
 func (c *chat) run(ctx context.Context) error {
@@ -122,7 +125,9 @@ func (c *chat) talk(ctx, live context.Context, lines <-chan string) error {
 		case <-over:
 		}
 	}
-	conv, err := client.Converse(live, c.url, client.ConversationOptions{
+	first, cancel := context.WithTimeout(live, patience)
+	defer cancel()
+	conv, err := client.Converse(first, c.url, client.ConversationOptions{
 		Options:  client.Options{Token: token()},
 		Settings: protocol.SessionStart{Turns: c.turns},
 		Watch:    func(s client.Status) { hand(happening{status: &s}) },
