@@ -53,6 +53,7 @@ var (
 	errNotAgreed          = &refusal{protocol.CodeInvalidMessage, "Binary audio was not agreed on. Ask for it with audio.input.framing in session.start."}
 	errInterrupted        = &refusal{protocol.CodeTurnInterrupted, "A restart of the gateway broke the turn off. Ask again."}
 	errNotKept            = &refusal{protocol.CodeInternal, "The gateway cannot keep this conversation on disk any more. It goes on, but would not survive a restart."}
+	errGone               = &refusal{protocol.CodeSessionGone, "That session has ended. Send session.start on a new connection."}
 	errSettings           = &refusal{protocol.CodeTurnInFlight, "Settings change between turns. Wait until the session is idle, or send response.cancel."}
 	errResume             = &refusal{protocol.CodeInvalidMessage, "session.resume is the first message of a connection."}
 )

@@ -125,6 +125,7 @@ type Session struct {
 	restored  *restoring     // until Run runs
 	tokenHash tokenHash      // of a restored session whose client has not come back
 	storeBuf  []byte
+	movesOn   bool // the session has ended here, and goes on in another process
 	journal   *journal
 	trace     turnTrace              // of the present turn
 	counted   counted                // in the metrics
@@ -231,12 +232,25 @@ func (s *Session) turnAway() {
 		select {
 		case in := <-s.mailbox:
 			if late, ok := in.(joined); ok {
-				late.peer.Close(protocol.CloseSessionGone, "the session has ended")
+				s.tooLate(late.peer)
 			}
 		default:
 			return
 		}
 	}
+}
+
+// tooLate tells a peer that there is no session any more, or that it will be there again.
+func (s *Session) tooLate(p Peer) {
+	if s.movesOn {
+		code, reason := closing(ErrShutdown)
+		p.Close(code, reason)
+		return
+	}
+	if s.cfg.Version >= 2 {
+		s.tell(p, s.wireError(errGone, protocol.CodeInternal))
+	}
+	p.Close(protocol.CloseSessionGone, "the session has ended")
 }
 
 // end is the last thing that a session does.
@@ -245,6 +259,7 @@ func (s *Session) end(why error) {
 		s.lastWords(why)
 	}
 	s.stopTurn(why)
+	s.movesOn = s.survives(why)
 	s.endStore(why)
 	s.countAlone(false)
 	code, reason := closing(why)
