@@ -19,9 +19,7 @@ func Encode(m Message) []byte { return AppendTo(nil, m) }
 // The few events that make up nearly all traffic are written by hand; a test holds them to what encoding/json writes.
 func AppendTo(dst []byte, m Message) []byte {
 	switch v := m.(type) {
-	case SessionState, TranscriptPartial, TranscriptFinal, ResponseTextDelta, InputAudioAppend:
-	case SessionReady:
-		m = SessionReady{SessionID: v.SessionID}
+	case SessionReady, SessionState, TranscriptPartial, TranscriptFinal, ResponseTextDelta, InputAudioAppend:
 	case ResponseCompleted:
 		m = ResponseCompleted{}
 	case Error:
@@ -37,6 +35,8 @@ func AppendTo(dst []byte, m Message) []byte {
 	}
 	dst = appendType(dst, m)
 	switch m := m.(type) {
+	case SessionReady:
+		dst = appendField(dst, `{"sessionId":`, m.SessionID)
 	case SessionState:
 		dst = appendField(dst, `{"value":`, string(m.Value))
 	case TranscriptPartial:

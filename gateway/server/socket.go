@@ -61,41 +61,43 @@ func (s *Server) serveSocket(c echo.Context) error {
 		s.sessions.exit()
 		return nil // the library has answered
 	}
+	// What it takes to make a session is done here, on a stack that goes with the request.
+	attend := s.attend(k, turns, who)
 	go func() {
 		defer s.sessions.exit() // drain waits for it
-		s.attend(k, turns, who)
+		attend()
 	}()
 	return nil
 }
 
-// attend gives a new socket its session, or turns it away.
-func (s *Server) attend(k *socket, turns session.Turns, who *caller) {
+// attend gives a new socket its session, or turns it away. It returns the socket's life.
+func (s *Server) attend(k *socket, turns session.Turns, who *caller) func() {
 	if no := who.dismissed(); no != nil {
-		s.turnAway(k, no)
-		return
+		return func() { s.turnAway(k, no) }
 	}
 	if k.version == 2 {
-		s.converse(k, func(ctx context.Context) (*session.Session, session.Hello, error) {
-			return s.shakeHands(ctx, k, turns, who)
-		})
-		return
+		return func() {
+			s.converse(k, func(ctx context.Context) (*session.Session, session.Hello, error) {
+				return s.shakeHands(ctx, k, turns, who)
+			})
+		}
 	}
 	leave, no := who.enter()
 	if no != nil {
-		s.turnAway(k, no)
-		return
+		return func() { s.turnAway(k, no) }
 	}
 	sess, ok := s.sessions.run(tokenHash{}, func() *session.Session {
 		return s.cfg.NewSession(NewSession{Version: 1, Turns: turns, Audio: who.audio()})
 	}, leave)
 	if !ok {
 		leave()
-		s.turnAway(k, noPlace(limitWords))
-		return
+		return func() { s.turnAway(k, noPlace(limitWords)) }
 	}
-	s.converse(k, func(context.Context) (*session.Session, session.Hello, error) {
-		return sess, session.Hello{}, nil
-	})
+	return func() {
+		s.converse(k, func(context.Context) (*session.Session, session.Hello, error) {
+			return sess, session.Hello{}, nil
+		})
+	}
 }
 
 func askedTurns(turns string) (session.Turns, error) {
