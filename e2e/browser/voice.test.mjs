@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { afterwards } from './lib/afterwards.mjs';
 import { eventually, startBrowser } from './lib/browser.mjs';
 import { picture } from './lib/looks.mjs';
-import { messages, visit } from './lib/page.mjs';
+import { visit } from './lib/page.mjs';
 import { speak } from './lib/speech.mjs';
 import { startVela } from './lib/vela.mjs';
 
@@ -55,7 +55,8 @@ test('the first press asks for the microphone and starts no turn', async (t) => 
   await openMicrophone(shown);
   assert.equal(await shown.seen('microphones'), 1);
   await page.waitForTimeout(300); // of sound that nobody asked for
-  assert.deepEqual(proxy.sent, []);
+  assert.deepEqual(types(proxy), ['session.start']);
+  assert.deepEqual(proxy.sound, []);
   assert.equal(await shown.session(), 'idle');
 });
 
@@ -80,7 +81,7 @@ test('hold, speak, let go: partial words, the final ones, the answer streamed, i
   assert.deepEqual(await shown.states('connection'), ['connected']);
 });
 
-test('what is sent is base64 of 16 kHz PCM16, in chunks, as long as the hold', async (t) => {
+test('what is sent is 16 kHz PCM16 in binary, in chunks, as long as the hold', async (t) => {
   const { shown, proxy } = await visitAgent(t);
   await openMicrophone(shown);
   const began = performance.now();
@@ -89,17 +90,14 @@ test('what is sent is base64 of 16 kHz PCM16, in chunks, as long as the hold', a
   await shown.release();
   const held = performance.now() - began;
   await answered(shown, proxy);
-  const chunks = proxy.sent.map((m) => JSON.parse(m)).filter((m) => m.type === 'input_audio.append');
-  let bytes = 0;
-  for (const { payload } of chunks) {
-    assert.deepEqual(Object.keys(payload), ['chunk']);
-    const pcm = Buffer.from(payload.chunk, 'base64');
-    assert.equal(pcm.toString('base64'), payload.chunk);
-    assert.equal(pcm.length % 2, 0);
-    bytes += pcm.length;
-  }
-  const ms = bytes / 32;
+  const { audio } = JSON.parse(proxy.sent[0]).payload;
+  assert.deepEqual(audio.input, { encoding: 'pcm16', rate: 16000, framing: 'binary' });
+  assert.equal(count(proxy, 'input_audio.append'), 0);
+  assert.ok(proxy.sound.length > 10, `${proxy.sound.length} chunks`);
+  for (const pcm of proxy.sound) assert.equal(pcm.length % 2, 0);
+  const ms = proxy.sound.reduce((sum, pcm) => sum + pcm.length, 0) / 32;
   assert.ok(ms > 0.8 * held - 300 && ms < 1.2 * held + 300, `${ms} ms of sound in a hold of ${held} ms`);
+  assert.equal(proxy.done.at(-1), 'input_audio.commit', 'sound came after the commit');
 });
 
 for (const sampleRate of [48000, 44100]) {
@@ -170,7 +168,7 @@ test('a finger that the system takes away discards the turn', async (t) => {
   await eventually(async () => assert.equal(await shown.session(), 'listening'));
   await touch('touchCancel');
   await eventually(async () => assert.match(await shown.small(), /^Not sent, because the hold was broken off\./));
-  await eventually(() => assert.equal(types(proxy).at(-1), 'response.cancel'));
+  await eventually(() => assert.equal(proxy.done.at(-1), 'input_audio.clear'));
   assert.equal(count(proxy, 'input_audio.commit'), 0);
 });
 
@@ -181,7 +179,8 @@ test('a press that is too short sends no turn', async (t) => {
   await eventually(async () => assert.equal(await shown.title(), 'Hold to talk'));
   assert.equal(await shown.session(), 'idle');
   assert.equal(count(proxy, 'input_audio.commit'), 0);
-  assert.equal(count(proxy, 'response.cancel'), Number(count(proxy, 'input_audio.append') > 0));
+  assert.equal(count(proxy, 'input_audio.clear'), Number(proxy.sound.length > 0));
+  assert.equal(count(proxy, 'response.cancel'), 0);
   assert.deepEqual(await shown.conversation(), []);
 });
 
@@ -198,7 +197,7 @@ for (const [how, lose, words] of [
     await shown.press();
     await heard(shown);
     await lose(visited);
-    await eventually(() => assert.equal(types(proxy).at(-1), 'response.cancel'));
+    await eventually(() => assert.equal(proxy.done.at(-1), 'input_audio.clear'));
     await eventually(async () => assert.equal(await shown.session(), 'idle'));
     await shown.release();
     if (words) {
@@ -207,7 +206,7 @@ for (const [how, lose, words] of [
     }
     assert.equal(await shown.partial.isVisible(), false);
     assert.equal(count(proxy, 'input_audio.commit'), 0);
-    assert.equal(types(proxy).at(-1), 'response.cancel');
+    assert.equal(proxy.done.at(-1), 'input_audio.clear');
     assert.deepEqual(await shown.conversation(), []);
   });
 }
@@ -270,7 +269,7 @@ test('a mocked turn runs between spoken ones', async (t) => {
   await shown.mocked.click();
   await eventually(async () => assert.match((await shown.conversation())[0]?.[1]?.[1] ?? '', /gateway vertical slice\.$/));
   await shown.idleAgain();
-  assert.deepEqual(proxy.sent, [messages.trigger]);
+  assert.deepEqual(types(proxy), ['session.start', 'mocked.turn.trigger']);
   await openMicrophone(shown);
   await shown.press();
   await heard(shown);
@@ -301,7 +300,8 @@ for (const [name, settings, banner, title, small] of [
     assert.equal(await shown.talk.isDisabled(), true);
     assert.equal(await shown.description(shown.talk), `Off: ${title.toLowerCase()}.`);
     assert.equal(await shown.connection(), 'connected');
-    assert.deepEqual(proxy.sent, []);
+    assert.deepEqual(types(proxy), ['session.start']);
+    assert.deepEqual(proxy.sound, []);
     await shown.mocked.click();
     await eventually(async () => assert.match((await shown.conversation())[0]?.[1]?.[1] ?? '', /gateway vertical slice\.$/));
     await shown.bannerAction().click();
