@@ -3,14 +3,30 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';
 
+/** The type that a message says it has. */
+function typeOf(text) {
+  try {
+    return JSON.parse(text).type;
+  } catch {
+    return 'unreadable';
+  }
+}
+
 /** A proxy before the gateway at `host`. Messages are passed on as they are; the page's own origin is the proxy's. */
 export async function startProxy(host) {
   const [hostname, port] = host.split(':');
-  const upgrades = new WebSocketServer({ noServer: true, perMessageDeflate: false });
+  // The gateway chooses the subprotocol; what it chose is on the socket to it, which is open before the page's handshake is answered.
+  const upgrades = new WebSocketServer({ noServer: true, perMessageDeflate: false, handleProtocols: (_, req) => req.chosen || false });
   const pairs = new Set();
   const proxy = {
-    /** Messages of the page, as they came. */
+    /** Messages of the page, as they came; without its frames of sound. */
     sent: [],
+    /** Its binary frames. */
+    sound: [],
+    /** What the page did, in order: types of messages, and 'sound'. */
+    done: [],
+    /** The subprotocols that the page offered, with each socket. */
+    offered: [],
     /** Messages that the page was given. */
     given: [],
     /** The addresses of the sockets that the page asked for. */
@@ -44,7 +60,9 @@ export async function startProxy(host) {
     socket.on('error', () => {});
     while (proxy.handshake === 'wait') await once(upgrades, 'handshake');
     if (proxy.handshake === 'refuse') return socket.destroy();
-    const gateway = new WebSocket(`ws://${host}${req.url}`, {
+    const offered = req.headers['sec-websocket-protocol']?.split(/\s*,\s*/) ?? [];
+    proxy.offered.push(offered);
+    const gateway = new WebSocket(`ws://${host}${req.url}`, offered, {
       headers: { host: req.headers.host, origin: req.headers.origin },
       perMessageDeflate: false,
     });
@@ -52,12 +70,13 @@ export async function startProxy(host) {
     const early = [];
     gateway.on('message', (data, binary) => early.push([data, binary]));
     gateway.once('error', () => socket.destroy());
-    gateway.once('open', () =>
+    gateway.once('open', () => {
+      req.chosen = gateway.protocol;
       upgrades.handleUpgrade(req, socket, head, (page) => {
         gateway.removeAllListeners('message');
         join(page, gateway, early);
-      }),
-    );
+      });
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -77,7 +96,9 @@ export async function startProxy(host) {
     const pair = { page, gateway, held: null };
     pairs.add(pair);
     page.on('message', (data, binary) => {
-      proxy.sent.push(String(data));
+      if (binary) proxy.sound.push(data);
+      else proxy.sent.push(String(data));
+      proxy.done.push(binary ? 'sound' : typeOf(String(data)));
       gateway.send(data, { binary });
     });
     gateway.on('message', (data, binary) => onward(pair, data, binary));
