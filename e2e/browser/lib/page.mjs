@@ -23,6 +23,13 @@ export const messages = {
   cancel: '{"type":"response.cancel","payload":{}}',
 };
 
+/** The first message of the page in agent turns, which are of version 2. */
+export const greeting = {
+  type: 'session.start',
+  payload: { turns: 'agent', interrupt: true, audio: { input: { encoding: 'pcm16', rate: 16000, framing: 'binary' } } },
+  id: 'c1',
+};
+
 /** A message of the gateway. */
 export const event = (type, payload) => JSON.stringify({ type, payload });
 

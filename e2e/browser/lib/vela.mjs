@@ -8,10 +8,10 @@ const running = new Set();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 /** Starts `vela serve` and waits until it says where it is. */
-export async function startVela(args = [], addr = '127.0.0.1:0') {
+export async function startVela(args = [], addr = '127.0.0.1:0', variables = {}) {
   const child = spawn(program, ['serve', '--addr', addr, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, VELA_LOG_LEVEL: 'warn' },
+    env: { ...process.env, VELA_LOG_LEVEL: 'warn', ...variables },
   });
   running.add(child);
   const gone = once(child, 'exit').then(([code, signal]) => {
