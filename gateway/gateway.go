@@ -2,7 +2,10 @@
 // there are. Start at [Config], [New] and [Gateway.Run]; the program in cmd/vela does nothing but fill the one and
 // call the others, and so may a test or another program.
 //
-// The packages below: server is HTTP and the socket, auth knows who may come in, cert has the certificate, client the protocol's client in Go, script the scripted turns.
+// The packages below: server is HTTP and the socket, bus keeps conversations, auth knows who may come in, cert has the
+// certificate; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who hears
+// and answers, kept.go what outlives the process, journal.go and telemetry.go what is written down, listen.go where a
+// gateway may listen.
 package gateway
 
 import (

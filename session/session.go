@@ -7,14 +7,16 @@
 //	s := session.New(cfg)
 //	go s.Run(ctx)                        // by whoever waits for it
 //	s.Join(ctx, peer, session.Hello{})   // session.ready and session.state go to the peer
-//	s.Receive(ctx, peer, message)        // any number of times
+//	s.Receive(ctx, peer, id, message)    // any number of times; id is the message's own, or empty
 //	s.Leave(peer)                        // in version 1, Run returns once the last peer has left
 //
 // In version 2 of the protocol a session outlives its peers for a while, and a peer may resume it.
 //
 // The files: mailbox.go is the one way in, peers.go who sits where, fsm.go the table of phases, settings.go what is in
 // force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, events.go the numbered
-// events on their way out, errors.go the one place where an error becomes words for a client.
+// events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a session
+// beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is how
+// much a client may say, times.go, metrics.go and trace.go say where the time went.
 package session
 
 import (
