@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -135,7 +136,7 @@ func TestTheHistoryIsNotShared(t *testing.T) {
 			before = append(before, slices.Clone(r.requests[len(r.requests)-1].History))
 		}
 		for i, req := range r.requests {
-			if !slices.Equal(req.History, before[i]) {
+			if !reflect.DeepEqual(req.History, before[i]) {
 				t.Fatalf("turn %d: its history has changed since", i+1)
 			}
 			if cap(req.History) != len(req.History) {

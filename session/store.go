@@ -46,9 +46,35 @@ type state struct {
 
 // kept is one part of the conversation.
 type kept struct {
-	Role turn.Role `json:"role"`
-	Text string    `json:"text"`
-	At   time.Time `json:"at"`
+	Role  turn.Role `json:"role"`
+	Text  string    `json:"text"`
+	Tools []keptUse `json:"tools,omitempty"`
+	At    time.Time `json:"at"`
+}
+
+// keptUse is one tool call of it.
+type keptUse struct {
+	CallID  string          `json:"callId"`
+	Name    string          `json:"name"`
+	Input   json.RawMessage `json:"input"`
+	Output  json.RawMessage `json:"output,omitempty"`
+	Success bool            `json:"success"`
+}
+
+func keep(m turn.Message) kept {
+	k := kept{Role: m.Role, Text: m.Text, At: m.At}
+	for _, u := range m.Tools {
+		k.Tools = append(k.Tools, keptUse(u))
+	}
+	return k
+}
+
+func (k kept) message() turn.Message {
+	m := turn.Message{Role: k.Role, Text: k.Text, At: k.At}
+	for _, u := range k.Tools {
+		m.Tools = append(m.Tools, turn.ToolUse(u))
+	}
+	return m
 }
 
 // tokenHash is the SHA-256 of a resume token, as the client writes it.
@@ -77,7 +103,7 @@ func (s *Session) save() {
 	}
 	st := state{Token: s.tokenHash, Turns: s.cfg.Turns, Only: s.cfg.Only, Settings: s.settings.asked(), Answered: s.turns}
 	for _, m := range s.history {
-		st.History = append(st.History, kept(m))
+		st.History = append(st.History, keep(m))
 	}
 	b, err := json.Marshal(st)
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
@@ -136,7 +162,7 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 		return nil, st.Token, fmt.Errorf("session: the kept settings of %s: %w", from.ID, err)
 	}
 	for _, m := range st.History {
-		s.history = append(s.history, turn.Message(m))
+		s.history = append(s.history, m.message())
 	}
 	r := restoring{session: s, answered: st.Answered}
 	for _, text := range from.Events {

@@ -7,6 +7,7 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"time"
 
@@ -51,9 +52,19 @@ const (
 
 // Message is one part of a conversation as the agent knows it.
 type Message struct {
-	Role Role
-	Text string
-	At   time.Time
+	Role  Role
+	Text  string    // of an interrupted answer, what was heard
+	Tools []ToolUse // of the assistant: what it did on the way to Text, in order
+	At    time.Time
+}
+
+// ToolUse is a tool call and its result, which no cut of a conversation can part.
+type ToolUse struct {
+	CallID  string
+	Name    string
+	Input   json.RawMessage // a JSON object
+	Output  json.RawMessage // a JSON object; empty when there was no result any more, or it was too long to keep
+	Success bool
 }
 
 // Question is what an engine wants to know before it goes on, such as whether a tool may run.

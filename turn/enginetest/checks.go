@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -199,10 +200,10 @@ func (x *trial) request() {
 	before := slices.Clone(room)
 	req.History = room[:n]
 	x.drive("with a history", req)
-	if !slices.Equal(room[:n], before[:n]) {
+	if !reflect.DeepEqual(room[:n], before[:n]) {
 		x.failed("with a history", "the history was changed")
 	}
-	if !slices.Equal(room[n:], before[n:]) {
+	if !reflect.DeepEqual(room[n:], before[n:]) {
 		x.failed("with a history", "something was appended to the history in place: clip it first")
 	}
 }
