@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -29,6 +28,9 @@ type answer struct {
 	completed bool
 	usage     *protocol.Usage
 	times     times
+	tools     []turn.ToolUse // in the order of their calls
+	open      []open         // questions that nobody has answered
+	questions int            // so far
 }
 
 // said is one thing that an engine yields or asks, or that it has ended.
@@ -40,12 +42,6 @@ type said struct {
 	at      time.Time // when it was yielded; the session may come to it later
 }
 
-// question is an engine waiting for a yes or a no.
-type question struct {
-	turn.Question
-	reply chan turn.Answer // of size 1: the session never waits for the engine
-}
-
 // signals is nil while there is no answer, so that a select sleeps on it.
 func (a *answer) signals() <-chan said {
 	if a == nil {
@@ -55,7 +51,7 @@ func (a *answer) signals() <-chan said {
 }
 
 // ask lets an engine answer the text, in a child goroutine.
-func (s *Session) ask(ctx context.Context, e turn.Engine, text string, mocked bool) {
+func (s *Session) ask(ctx context.Context, who NamedEngine, text string, mocked bool) {
 	ctx, stop := context.WithCancelCause(ctx)
 	s.turns++
 	n := strconv.Itoa(s.turns)
@@ -75,7 +71,7 @@ func (s *Session) ask(ctx context.Context, e turn.Engine, text string, mocked bo
 	s.wake()
 	s.spawn(func() {
 		defer stop(nil)
-		a.run(ctx, e, req)
+		a.run(ctx, who.Engine, req)
 	})
 }
 
@@ -125,12 +121,20 @@ func (a *answer) put(ctx context.Context, q turn.Question) (turn.Answer, error) 
 	}
 }
 
+// nextTick is when the answer may have waited for too long: for its engine, or for a person.
+func (a *answer) nextTick(now time.Time, silent time.Duration) time.Duration {
+	if len(a.open) == 0 {
+		return silent - now.Sub(a.heardFrom)
+	}
+	return a.open[0].until.Sub(now) // the oldest question
+}
+
 // say does what one signal of the engine means for the session.
 func (s *Session) say(o said) {
 	s.answer.heardFrom = s.now
 	switch {
 	case o.asks != nil:
-		o.asks.reply <- turn.Answer{} // no peer of version 1 can be asked, and no answer is a no
+		s.question(o.asks)
 	case o.err != nil:
 		s.failAnswer(o.err)
 	case o.ended:
@@ -155,22 +159,14 @@ func (s *Session) show(p signal.Payload, at time.Time) {
 	case signal.Thinking:
 		s.emit2(protocol.ThinkingDelta{Text: p.Content})
 	case signal.ToolCall:
-		s.emit2(protocol.ToolCall{CallID: p.CallID, Name: p.ToolName, Input: object(p.Input)})
+		s.call(p)
 	case signal.ToolResult:
-		s.emit2(protocol.ToolResult{CallID: p.CallID, Name: p.ToolName, Success: p.Success, Output: p.Output})
+		s.result(p)
 	case signal.TokenUsage:
 		a.use(p)
 	case signal.Completion:
 		a.completed = true
 	}
-}
-
-// object is a tool's input as the contract wants it: always there.
-func object(input json.RawMessage) json.RawMessage {
-	if len(input) == 0 {
-		return json.RawMessage("{}")
-	}
-	return input
 }
 
 // use adds up what several requests to a model took.
@@ -220,51 +216,6 @@ func (s *Session) stopAnswer(cause error, reason protocol.CancelReason, outcome 
 	s.turnOver(a, outcomeOf(outcome, reason), cause)
 	s.emit2(protocol.ResponseCancelled{ResponseID: a.id, Reason: reason, HeardText: a.text.String()})
 	s.emit2(a.metrics(s.now))
-}
-
-// maxHistory bounds what a session remembers, in messages: fifty exchanges. An engine cuts further, to what its model takes.
-const maxHistory = 100
-
-// remember makes an exchange part of the conversation, as far as it was heard. Requests hold the old slice: it is never
-// written to. A mocked one is no part of it.
-func (s *Session) remember(a *answer) {
-	if a.mocked {
-		return
-	}
-	s.rememberText(a.times.asked, a.question, a.text.String())
-	s.save()
-}
-
-func (s *Session) rememberText(asked time.Time, question, text string) {
-	h := append(s.history[:len(s.history):len(s.history)], turn.Message{Role: turn.User, Text: question, At: asked})
-	if text != "" {
-		h = append(h, turn.Message{Role: turn.Assistant, Text: text, At: s.now})
-	}
-	h = h[max(0, len(h)-maxHistory):]
-	if h[0].Role == turn.Assistant {
-		h = h[1:] // what it answered has been cut off
-	}
-	s.history = h
-}
-
-// conversation is the history as a client sees it.
-func (s *Session) conversation() protocol.History {
-	items := make([]protocol.HistoryItem, 0, len(s.history))
-	for _, m := range s.history {
-		items = append(items, protocol.HistoryItem{Role: string(m.Role), Text: m.Text, At: m.At.UnixMilli()})
-	}
-	return protocol.History{Items: items}
-}
-
-// clearHistory begins a new conversation.
-func (s *Session) clearHistory(p Peer) error {
-	if s.inFlight() {
-		return s.refuseInFlight()
-	}
-	s.history = nil
-	s.save()
-	s.tell(p, s.conversation())
-	return nil
 }
 
 // newItem begins another utterance or typed turn, and returns its id.

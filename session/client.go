@@ -65,6 +65,8 @@ func (s *Session) handle2(ctx context.Context, p Peer, m protocol.Message) error
 		return nil
 	case protocol.HistoryClear:
 		return s.clearHistory(p)
+	case protocol.ApprovalAnswer:
+		return s.approve(m)
 	case protocol.SessionResume:
 		return errResume
 	}
@@ -119,7 +121,7 @@ func (s *Session) trigger(ctx context.Context) error {
 	s.enter(evTrigger)
 	s.emit(protocol.TranscriptFinal{Text: s.cfg.Mock.Question(), ItemID: s.newItem()})
 	s.enter(evThink)
-	s.ask(ctx, s.cfg.Mock, s.cfg.Mock.Question(), true)
+	s.ask(ctx, s.mock(), s.cfg.Mock.Question(), true)
 	return nil
 }
 
@@ -175,7 +177,7 @@ func (s *Session) commit(ctx context.Context, p Peer) error {
 	s.forget()
 	s.emit(protocol.TranscriptFinal{Text: text, ItemID: s.item()})
 	s.enter(evThink)
-	s.ask(ctx, s.cfg.Mock, text, true)
+	s.ask(ctx, s.mock(), text, true)
 	return nil
 }
 
@@ -203,13 +205,13 @@ func (s *Session) submit(ctx context.Context, text string) error {
 	s.enter(evThink)
 	switch {
 	case s.settings.turns == Deterministic:
-		s.ask(ctx, s.cfg.Mock, text, true)
-	case s.cfg.Agent == nil:
+		s.ask(ctx, s.mock(), text, true)
+	case s.agent() == nil:
 		s.traceNoAgent(ctx)
 		s.emit(s.wireError(errNoAgent, protocol.CodeAgentUnavailable))
 		s.enter(evFinish)
 	default:
-		s.ask(ctx, s.cfg.Agent, text, false)
+		s.ask(ctx, *s.agent(), text, false)
 	}
 	return nil
 }

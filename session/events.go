@@ -147,6 +147,8 @@ func weight(m protocol.Message) int {
 		return base + len(m.Input)
 	case protocol.ToolResult:
 		return base + len(m.Output)
+	case protocol.ApprovalRequest:
+		return base + len(m.Summary)
 	}
 	return base
 }

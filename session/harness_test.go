@@ -267,7 +267,15 @@ func heardPieces(n int) string { return fmt.Sprintf("heard %d", n) }
 
 // agentBacked is a session whose turns go to the recogniser and the engine.
 func agentBacked(r session.Transcriber, e turn.Engine) session.Config {
-	return session.Config{Turns: session.Agent, Transcriber: r, Agent: e}
+	return session.Config{Turns: session.Agent, Transcriber: r, Agents: agents(e)}
+}
+
+// agents is the one agent of a session, "test"; nil is none.
+func agents(e turn.Engine) []session.NamedEngine {
+	if e == nil {
+		return nil
+	}
+	return []session.NamedEngine{{Name: "test", Engine: e}}
 }
 
 // wordsError is an error as an engine or a recogniser of ours gives it: with a code, in words for a client.

@@ -327,7 +327,7 @@ func (s *Session) hearFinal(ctx context.Context, text string) {
 	switch {
 	case text == "":
 		s.endHearing(evNothing)
-	case s.cfg.Agent == nil:
+	case s.agent() == nil:
 		s.endHearing(evThink)
 		s.traceNoAgent(ctx)
 		s.emit(s.wireError(errNoAgent, protocol.CodeAgentUnavailable))
@@ -335,6 +335,6 @@ func (s *Session) hearFinal(ctx context.Context, text string) {
 	default:
 		s.endHearing(evThink)
 		s.sttTook = s.since(ended)
-		s.ask(ctx, s.cfg.Agent, text, false)
+		s.ask(ctx, *s.agent(), text, false)
 	}
 }

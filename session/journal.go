@@ -25,10 +25,9 @@ type journalHead struct {
 	ID          string           `json:"id"`
 	Protocol    int              `json:"protocol"`
 	Turns       Turns            `json:"turns"`
-	AgentName   string           `json:"agentName"`
-	Agent       bool             `json:"agent"`       // there is one
+	Agents      []agentEntry     `json:"agents"`
 	Transcriber bool             `json:"transcriber"` // there is one
-	Limits      [5]time.Duration `json:"limits"`      // window, audio, recognise, agent silent, idle
+	Limits      [6]time.Duration `json:"limits"`      // window, audio, recognise, agent silent, idle, approve
 	Settings    json.RawMessage  `json:"settings"`    // what Configure was asked for, as session.start's payload
 	Began       int64            `json:"began"`       // Unix ns
 }
@@ -55,11 +54,33 @@ type inputEntry struct {
 	Text   string          `json:"text,omitempty"`
 	Final  bool            `json:"final,omitempty"`
 	Ended  bool            `json:"ended,omitempty"`
-	Asks   bool            `json:"asks,omitempty"`
+	Asks   *askEntry       `json:"asks,omitempty"`
 	Type   string          `json:"type,omitempty"`   // of the engine's signal
 	Signal json.RawMessage `json:"signal,omitempty"` // its payload
 	Behind int64           `json:"behind,omitempty"` // ns that it had waited
 	Why    string          `json:"why,omitempty"`
+}
+
+// agentEntry is an agent that could be asked for.
+type agentEntry struct {
+	Name   string   `json:"name"`
+	Ponder []string `json:"ponder,omitempty"`
+}
+
+func agentEntries(agents []NamedEngine) []agentEntry {
+	entries := make([]agentEntry, 0, len(agents))
+	for _, a := range agents {
+		entries = append(entries, agentEntry{a.Name, a.Ponder})
+	}
+	return entries
+}
+
+// askEntry is what an engine asked.
+type askEntry struct {
+	CallID  string `json:"callId,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Summary string `json:"summary,omitempty"`
+	Risky   bool   `json:"risky,omitempty"`
 }
 
 // errorEntry is an error as far as a client may see it. One without a code has no words here: they may name anything.
@@ -107,9 +128,9 @@ func (s *Session) startJournal() {
 	c := s.cfg
 	settings, _ := json.Marshal(s.asked)
 	s.journal.write(journalHead{
-		Journal: 1, ID: c.ID, Protocol: c.Version, Turns: c.Turns, AgentName: c.AgentName,
-		Agent: c.Agent != nil, Transcriber: c.Transcriber != nil,
-		Limits:   [5]time.Duration{c.Window, c.MaxAudio, c.Recognise, c.AgentSilent, c.Idle},
+		Journal: 1, ID: c.ID, Protocol: c.Version, Turns: c.Turns,
+		Agents: agentEntries(c.Agents), Transcriber: c.Transcriber != nil,
+		Limits:   [6]time.Duration{c.Window, c.MaxAudio, c.Recognise, c.AgentSilent, c.Idle, c.Approve},
 		Settings: settings, Began: s.now.UnixNano(),
 	})
 }
@@ -217,7 +238,11 @@ func (j *journal) entry(now time.Time, in input) inputEntry {
 }
 
 func saidEntry(now time.Time, in said) inputEntry {
-	e := inputEntry{Kind: kindSaid, Ended: in.ended, Asks: in.asks != nil, Error: errorOf(in.err)}
+	e := inputEntry{Kind: kindSaid, Ended: in.ended, Error: errorOf(in.err)}
+	if in.asks != nil {
+		asked := askEntry(in.asks.Question)
+		e.Asks = &asked
+	}
 	if in.payload != nil {
 		e.Type = in.payload.SignalType()
 		e.Signal, _ = json.Marshal(in.payload)
@@ -291,8 +316,8 @@ func (e inputEntry) read(now time.Time, peers map[int]Peer) (input, error) {
 
 func (e inputEntry) readSaid(now time.Time) (input, error) {
 	in := said{ended: e.Ended, err: e.Error.error(), at: now.Add(-time.Duration(e.Behind))}
-	if e.Asks {
-		in.asks = &question{reply: make(chan turn.Answer, 1)}
+	if e.Asks != nil {
+		in.asks = &question{turn.Question(*e.Asks), make(chan turn.Answer, 1)}
 	}
 	if e.Type == "" {
 		return in, nil

@@ -87,12 +87,12 @@ func play(c *client, seed uint64) {
 func TestAJournalReplaysToTheSameEvents(t *testing.T) {
 	events := 0
 	for seed := range uint64(100) {
-		cfg := session.Config{Mock: deterministic.Engine{Pace: time.Duration(seed%3) * 60 * time.Millisecond}, AgentName: "echo"}
+		cfg := session.Config{Mock: deterministic.Engine{Pace: time.Duration(seed%3) * 60 * time.Millisecond}}
 		if seed%2 == 0 {
 			cfg.Turns = session.Agent
 		}
 		if seed%5 != 0 {
-			cfg.Agent = echo.Engine{}
+			cfg.Agents = agents(echo.Engine{})
 		}
 		if seed%7 != 0 {
 			cfg.Transcriber = hears("a b c", "a", "a b")
@@ -115,7 +115,7 @@ func TestAJournalReplaysToTheSameEvents(t *testing.T) {
 
 // TestAChangedMessageIsReported changes one message of a journal and expects to be shown just that one.
 func TestAChangedMessageIsReported(t *testing.T) {
-	journal := record(t, session.Config{Turns: session.Agent, Agent: echo.Engine{}, AgentName: "echo"}, func(c *client) {
+	journal := record(t, session.Config{Turns: session.Agent, Agents: agents(echo.Engine{})}, func(c *client) {
 		for i := range 5 {
 			c.send(protocol.InputTextSubmit{Text: fmt.Sprintf("question %d", i)})
 			synctest.Wait()

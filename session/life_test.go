@@ -190,7 +190,7 @@ func TestAFloodingEngineEnds(t *testing.T) {
 		ended = true
 	})
 	s := session.New(session.Config{ID: sessionID, Mock: deterministic.Engine{},
-		Turns: session.Agent, Transcriber: hears("hello"), Agent: flood})
+		Turns: session.Agent, Transcriber: hears("hello"), Agents: agents(flood)})
 	flooded := make(chan struct{})
 	var once sync.Once
 	p := &client{t: t, session: s}

@@ -65,7 +65,9 @@ type taken2 struct {
 	Text   string          `json:"text"`
 	Final  bool            `json:"final"`
 	Ended  bool            `json:"ended"`
-	Asks   bool            `json:"asks"`
+	Asks   *struct {
+		Name string `json:"name"`
+	} `json:"asks"`
 	Type   string          `json:"type"`
 	Signal json.RawMessage `json:"signal"`
 }
@@ -145,6 +147,8 @@ func brief2(e session.Event) string {
 		words = "metrics " + m.TurnID
 	case protocol.Error:
 		words = fmt.Sprintf("! %s %s", m.Code, m.Ref)
+	case protocol.ApprovalRequest:
+		words = fmt.Sprintf("may %s %s", m.ApprovalID, m.Name)
 	case protocol.History:
 		words = fmt.Sprintf("history %d", len(m.Items))
 	case protocol.SessionEnded:
@@ -164,6 +168,10 @@ func randomSession(t *testing.T, r *rand.Rand) {
 	cfg.Mock = deterministic.Engine{Pace: pick(r, 0, 50*time.Millisecond)}
 	cfg.Journal = func() io.WriteCloser { return rec }
 	s := session.New(version2(cfg))
+	asking := r.IntN(4) == 0 // much of what happens is about questions
+	if err := s.Configure(protocol.SessionStart{Approvals: &asking}); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := make(chan struct{})
 	go func() { defer close(over); s.Run(ctx) }()
@@ -189,7 +197,11 @@ func randomSession(t *testing.T, r *rand.Rand) {
 		case 6:
 			_ = s.Receive(t.Context(), g, "", session.Audio{PCM: make([]byte, pick(r, 0, 3, 640))})
 		default:
-			_ = s.Receive(t.Context(), g, fmt.Sprint("m", step), anyMessage(r))
+			m := anyMessage(r)
+			if asking && r.IntN(2) == 0 {
+				m = pick[protocol.Message](r, typed("asks"), typed("asks"), anyAnswer(r), anyAnswer(r), anyAnswer(r))
+			}
+			_ = s.Receive(t.Context(), g, fmt.Sprint("m", step), m)
 		}
 		switch r.IntN(6) {
 		case 0, 1:
@@ -207,7 +219,7 @@ func randomSession(t *testing.T, r *rand.Rand) {
 	if rec.bad != nil {
 		t.Fatal(rec.bad)
 	}
-	agree(t, cfg, rec)
+	agree(t, cfg, asking, rec)
 	rules2(t, rec.events)
 }
 
@@ -215,17 +227,22 @@ func anyMessage(r *rand.Rand) protocol.Message {
 	yes, no := true, false
 	return pick[protocol.Message](r,
 		piece, piece, piece, piece, protocol.InputAudioAppend{Chunk: "%"}, commit, commit, commit,
-		typed("slow"), typed("slow"), typed(pick(r, "works", "works hard", "fails", "fails at once", "panics", "stops", "says nothing", "asks", "falls silent", "hello")),
+		typed("slow"), typed("slow"), typed(pick(r, "works", "works hard", "fails", "fails at once", "panics", "stops", "says nothing", "asks", "asks", "falls silent", "hello")),
 		trigger, cancel, protocol.ResponseCancel{ResponseID: fmt.Sprint("r", 1+r.IntN(6))}, protocol.InputAudioClear{},
-		sessionStart, protocol.SessionStart{Interrupt: pick(r, &yes, &no)}, protocol.SessionStart{Turns: pick(r, "agent", "deterministic", "magic"), Interrupt: &yes},
+		sessionStart, protocol.SessionStart{Interrupt: pick(r, &yes, &no)}, protocol.SessionStart{Approvals: pick(r, &yes, &yes, &no)},
+		anyAnswer(r), protocol.SessionStart{Turns: pick(r, "agent", "deterministic", "magic"), Interrupt: &yes},
 		protocol.SessionStart{Audio: &protocol.AudioFormats{Input: &protocol.Format{Encoding: "pcm16", Rate: 16000, Framing: pick(r, "json", "binary")}}},
 		protocol.HistoryGet{}, protocol.HistoryClear{}, protocol.PlaybackAck{ResponseID: "r1"}, protocol.SessionResume{Token: "the-token"})
 }
 
+func anyAnswer(r *rand.Rand) protocol.Message {
+	return protocol.ApprovalAnswer{ApprovalID: fmt.Sprintf("a%d.1", 1+r.IntN(8)), Allow: r.IntN(2) == 0, Remember: r.IntN(4) == 0}
+}
+
 // agree plays the inputs to the model and compares what comes of each.
-func agree(t *testing.T, cfg session.Config, rec *records) {
+func agree(t *testing.T, cfg session.Config, asking bool, rec *records) {
 	t.Helper()
-	m := &model2{floor: -1, state: "idle", turns: string(cfg.Turns), interrupt: true, framing: "json"}
+	m := &model2{floor: -1, state: "idle", turns: string(cfg.Turns), interrupt: true, approvals: asking, framing: "json"}
 	var story []string
 	for i := 0; i < len(rec.all); {
 		in := rec.all[i].in
@@ -279,7 +296,13 @@ type model2 struct {
 	answers   string // the id of the answer that runs; "" when none does
 	mocked    bool
 	text      string
+	used      bool // a tool
 	completed bool
+
+	approvals bool
+	open      map[string]string // what each open question is about
+	questions int               // of the answer that runs
+	standing  map[string]bool   // what was answered for good
 }
 
 func (m *model2) emit(format string, args ...any) {
@@ -375,7 +398,8 @@ func (m *model2) ask(text string, mocked bool) {
 	m.emit(". %s %s", m.item(), text)
 	m.enter("thinking")
 	m.asked++
-	m.answers, m.mocked, m.text, m.completed = fmt.Sprint("r", m.asked), mocked, "", false
+	m.answers, m.mocked, m.text, m.completed, m.used = fmt.Sprint("r", m.asked), mocked, "", false, false
+	m.open, m.questions = map[string]string{}, 0
 	m.emit("created %s t%d", m.answers, m.asked)
 }
 
@@ -389,11 +413,11 @@ func (m *model2) cut(reason string) {
 func (m *model2) close(format string, args ...any) {
 	if !m.mocked {
 		m.history++
-		if m.text != "" {
+		if m.text != "" || m.used {
 			m.history++
 		}
 	}
-	m.answers = ""
+	m.answers, m.open = "", nil
 	m.emit(format, args...)
 	m.emit("metrics t%d", m.asked)
 }
@@ -426,7 +450,8 @@ func (m *model2) heard(in taken2) {
 
 func (m *model2) said(in taken2) {
 	switch {
-	case in.Asks: // nobody can be asked yet
+	case in.Asks != nil:
+		m.question(in.Asks.Name)
 	case in.Error != nil:
 		code := in.Error.Code
 		if code == "" {
@@ -441,6 +466,32 @@ func (m *model2) said(in taken2) {
 	default:
 		m.signal(in)
 	}
+}
+
+// question is an engine that asks; who cannot be asked, or has said so for good, is not.
+func (m *model2) question(name string) {
+	if _, known := m.standing[name]; known || !m.approvals {
+		return
+	}
+	m.questions++
+	id := fmt.Sprintf("a%d.%d", m.asked, m.questions)
+	m.open[id] = name
+	m.emit("may %s %s", id, name)
+}
+
+func (m *model2) approve(a protocol.ApprovalAnswer) protocol.Code {
+	name, open := m.open[a.ApprovalID]
+	if !open {
+		return protocol.CodeInvalidMessage
+	}
+	delete(m.open, a.ApprovalID)
+	if a.Remember {
+		if m.standing == nil {
+			m.standing = map[string]bool{}
+		}
+		m.standing[name] = a.Allow
+	}
+	return ""
 }
 
 func (m *model2) fail(code protocol.Code) {
@@ -461,6 +512,7 @@ func (m *model2) signal(in taken2) {
 	case signal.Thinking:
 		m.emit("thinking.delta")
 	case signal.ToolCall:
+		m.used = true
 		m.emit("tool.call")
 	case signal.ToolResult:
 		m.emit("tool.result")
@@ -524,8 +576,10 @@ func (m *model2) handle(seat int, message protocol.Message) protocol.Code {
 		if m.inFlight() {
 			return m.running()
 		}
-		m.history = 0
+		m.history, m.standing = 0, nil
 		m.tell(me, "history 0")
+	case protocol.ApprovalAnswer:
+		return m.approve(message)
 	case protocol.SessionResume:
 		return protocol.CodeInvalidMessage
 	default:
@@ -562,6 +616,9 @@ func (m *model2) start(me int, ask protocol.SessionStart) protocol.Code {
 		}
 		if ask.Interrupt != nil {
 			m.interrupt = *ask.Interrupt
+		}
+		if ask.Approvals != nil {
+			m.approvals = *ask.Approvals
 		}
 		if ask.Audio != nil {
 			m.framing = ask.Audio.Input.Framing
@@ -681,7 +738,7 @@ func rules2(t *testing.T, events []session.Event) {
 			if of = m.ResponseID; state != protocol.Speaking {
 				t.Errorf("event %d is part of an answer while %s", n, state)
 			}
-		case protocol.ThinkingDelta, protocol.ToolCall, protocol.ToolResult:
+		case protocol.ThinkingDelta, protocol.ToolCall, protocol.ToolResult, protocol.ApprovalRequest:
 			if open == "" {
 				t.Errorf("event %d is of an agent that nobody asked", n)
 			}

@@ -100,12 +100,12 @@ func (p *player) head(mock Mock) error {
 		return fmt.Errorf("this journal is of format %d; this program reads format 1", h.Journal)
 	}
 	cfg := Config{
-		ID: h.ID, Version: h.Protocol, Turns: h.Turns, AgentName: h.AgentName, Mock: mock,
-		Window: h.Limits[0], MaxAudio: h.Limits[1], Recognise: h.Limits[2], AgentSilent: h.Limits[3], Idle: h.Limits[4],
+		ID: h.ID, Version: h.Protocol, Turns: h.Turns, Mock: mock,
+		Window: h.Limits[0], MaxAudio: h.Limits[1], Recognise: h.Limits[2], AgentSilent: h.Limits[3], Idle: h.Limits[4], Approve: h.Limits[5],
 		Log: slog.New(slog.DiscardHandler),
 	}
-	if h.Agent {
-		cfg.Agent = recorded{}
+	for _, a := range h.Agents {
+		cfg.Agents = append(cfg.Agents, NamedEngine{Name: a.Name, Engine: recorded{}, Ponder: a.Ponder})
 	}
 	if h.Transcriber {
 		cfg.Transcriber = recorded{}

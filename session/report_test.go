@@ -56,7 +56,7 @@ func TestMetrics(t *testing.T) {
 		synctest.Wait()
 		c.send(piece, commit)
 		synctest.Wait()
-		cfg.Agent = engines["falls silent"]
+		cfg.Agents = agents(engines["falls silent"])
 		c = connect(t, cfg)
 		for range 2 {
 			c.send(piece, commit)

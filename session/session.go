@@ -13,7 +13,8 @@
 // In version 2 of the protocol a session outlives its peers for a while, and a peer may resume it.
 //
 // The files: mailbox.go is the one way in, peers.go who sits where, fsm.go the table of phases, settings.go what is in
-// force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, events.go the numbered
+// force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, tools.go and approvals.go what an
+// agent does and may do on the way, history.go what is remembered, events.go the numbered
 // events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a session
 // beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is how
 // much a client may say, times.go, metrics.go and trace.go say where the time went.
@@ -52,17 +53,17 @@ type Config struct {
 	Token   string        // resumes the session; version 2 tells it to the client
 	Window  time.Duration // how long a session of version 2 outlives its last peer; default 2 minutes
 
-	Turns       Turns   // what a client gets that does not ask
-	Only        []Turns // what a client may ask for; empty for both kinds
-	AgentName   string
-	Mock        Mock        // the fixed turn; required
-	Agent       turn.Engine // nil: agent-backed turns say agent_unavailable
-	Transcriber Transcriber // nil: speech says speech_unavailable
-	Allowance   Allowance   // what the audio of agent-backed turns is taken from; nil is without limit
+	Turns       Turns         // what a client gets that does not ask
+	Only        []Turns       // what a client may ask for; empty for both kinds
+	Mock        Mock          // the fixed turn; required
+	Agents      []NamedEngine // a client may ask for any of them and gets the first if it does not; none: agent-backed turns say agent_unavailable
+	Transcriber Transcriber   // nil: speech says speech_unavailable
+	Allowance   Allowance     // what the audio of agent-backed turns is taken from; nil is without limit
 
 	MaxAudio    time.Duration // of one turn; default 10 minutes
 	Recognise   time.Duration // how long the final transcript may take after the commit; default 30 s
 	AgentSilent time.Duration // how long an agent may say nothing before its turn ends; default 2 minutes
+	Approve     time.Duration // how long a person may take to answer an agent's question before it is a no; default 1 minute
 	Idle        time.Duration // without anything from a client; default 10 minutes
 
 	// Store keeps the session beyond the process; nil: it ends with it. Version 2 only.
@@ -75,6 +76,16 @@ type Config struct {
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts nothing
 	Tracer  trace.Tracer // takes a span a turn (trace.go); nil: none
+}
+
+// NamedEngine is an agent as clients know it.
+type NamedEngine struct {
+	Name   string // what session.start asks for
+	Engine turn.Engine
+
+	// Ponder is what is shown in turn while the agent is silent, as a status: the first phrase at once, another every
+	// 3 s. None: nothing is shown.
+	Ponder []string
 }
 
 // Peer shows the session's events to one client. The session calls it from its own goroutine only: neither method may
@@ -113,14 +124,15 @@ type Session struct {
 	alone     time.Time   // since when nobody is
 	history   []turn.Message
 	events    eventLog
-	items     int           // utterances and typed turns so far: they make the ids
-	turns     int           // answers so far: they make the ids
-	chunks    int           // appended to the deterministic turn that is being listened to
-	hearing   *utterance    // nil unless speech is being heard or recognised
-	answer    *answer       // nil unless an engine runs
-	sttTook   time.Duration // how long the recogniser took for what is about to be asked
-	now       time.Time     // when the present input was taken: the only clock behind the mailbox
-	lastSeen  time.Time     // when a client last sent something, or an answer ended: then it is the user's turn
+	items     int             // utterances and typed turns so far: they make the ids
+	turns     int             // answers so far: they make the ids
+	chunks    int             // appended to the deterministic turn that is being listened to
+	hearing   *utterance      // nil unless speech is being heard or recognised
+	answer    *answer         // nil unless an engine runs
+	standing  map[string]bool // what the person answered for good, by tool
+	sttTook   time.Duration   // how long the recogniser took for what is about to be asked
+	now       time.Time       // when the present input was taken: the only clock behind the mailbox
+	lastSeen  time.Time       // when a client last sent something, or an answer ended: then it is the user's turn
 	timer     *time.Timer
 	children  sync.WaitGroup // engines and recognisers; Run waits for them
 	kept      Store          // nil once it fails, too
@@ -140,6 +152,7 @@ func New(cfg Config) *Session {
 	cfg.MaxAudio = cmp.Or(cfg.MaxAudio, 10*time.Minute)
 	cfg.Recognise = cmp.Or(cfg.Recognise, 30*time.Second)
 	cfg.AgentSilent = cmp.Or(cfg.AgentSilent, 2*time.Minute)
+	cfg.Approve = cmp.Or(cfg.Approve, time.Minute)
 	cfg.Idle = cmp.Or(cfg.Idle, 10*time.Minute)
 	cfg.Window = cmp.Or(cfg.Window, 2*time.Minute)
 	if cfg.Log == nil {
@@ -154,7 +167,7 @@ func New(cfg Config) *Session {
 		done:      make(chan struct{}),
 		machine:   newMachine(),
 		floor:     nobody,
-		settings:  defaults(cfg),
+		settings:  defaults(&cfg),
 		tokenHash: HashToken(cfg.Token),
 	}
 }
@@ -291,7 +304,8 @@ func (s *Session) tick() error {
 	if u := s.hearing; u != nil && u.committed && s.since(u.ended) >= s.cfg.Recognise {
 		s.goDeaf(errNoFinal)
 	}
-	if a := s.answer; a != nil && s.since(a.heardFrom) >= s.cfg.AgentSilent {
+	s.expire()
+	if a := s.answer; a != nil && len(a.open) == 0 && s.since(a.heardFrom) >= s.cfg.AgentSilent {
 		s.failAnswer(errAgentSilent)
 	}
 	if s.isAlone() && s.since(s.alone) >= s.cfg.Window {
@@ -333,7 +347,7 @@ func (s *Session) nextTick() time.Duration {
 		next = min(next, s.cfg.Recognise-s.since(u.ended))
 	}
 	if a := s.answer; a != nil {
-		next = min(next, s.cfg.AgentSilent-s.since(a.heardFrom))
+		next = min(next, a.nextTick(s.now, s.cfg.AgentSilent))
 	}
 	return max(next, time.Millisecond)
 }

@@ -24,10 +24,45 @@ func (t settings) asked() protocol.SessionStart {
 	}
 }
 
+// agent is the one of that name; nil if there is none.
+func (c *Config) agent(name string) *NamedEngine {
+	for i := range c.Agents {
+		if c.Agents[i].Name == name {
+			return &c.Agents[i]
+		}
+	}
+	return nil
+}
+
+// agentName is that of whom a client gets who does not ask; empty where there is no agent.
+func (c *Config) agentName() string {
+	if len(c.Agents) == 0 {
+		return ""
+	}
+	return c.Agents[0].Name
+}
+
+func (c *Config) agentNames() string {
+	if len(c.Agents) == 0 {
+		return "no agent"
+	}
+	var names []string
+	for _, a := range c.Agents {
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// agent answers agent-backed turns now; nil where nobody does.
+func (s *Session) agent() *NamedEngine { return s.cfg.agent(s.settings.terms.Agent) }
+
+// mock answers the fixed turn.
+func (s *Session) mock() NamedEngine { return NamedEngine{Engine: s.cfg.Mock} }
+
 // features names what of version 2 this gateway gives.
 var features = []string{"text", "audio_in", "resume", "history"}
 
-func defaults(cfg Config) settings {
+func defaults(cfg *Config) settings {
 	input := protocol.Format{Encoding: "pcm16", Rate: speech.Rate, Framing: "json"}
 	turns := cfg.Turns
 	if turns == "" {
@@ -39,7 +74,7 @@ func defaults(cfg Config) settings {
 	return settings{turns: turns, input: input, terms: protocol.Terms{
 		Protocol:      2,
 		Turns:         string(turns),
-		Agent:         cfg.AgentName,
+		Agent:         cfg.agentName(),
 		Audio:         protocol.AudioFormats{Input: &input},
 		TurnDetection: "none",
 		Interrupt:     true,
@@ -52,14 +87,14 @@ func defaults(cfg Config) settings {
 func (s *Session) Configure(ask protocol.SessionStart) error {
 	s.asked = &ask
 	next := s.settings
-	if err := next.apply(ask, s.cfg); err != nil {
+	if err := next.apply(ask, &s.cfg); err != nil {
 		return err
 	}
 	s.settings = next
 	return nil
 }
 
-func (t *settings) apply(ask protocol.SessionStart, cfg Config) error {
+func (t *settings) apply(ask protocol.SessionStart, cfg *Config) error {
 	switch Turns(ask.Turns) {
 	case "":
 	case Deterministic, Agent:
@@ -70,8 +105,11 @@ func (t *settings) apply(ask protocol.SessionStart, cfg Config) error {
 	default:
 		return unsupported("turns", "deterministic or agent")
 	}
-	if ask.Agent != "" && ask.Agent != cfg.AgentName {
-		return unsupported("agent", cfg.AgentName)
+	if ask.Agent != "" {
+		if cfg.agent(ask.Agent) == nil {
+			return unsupported("agent", cfg.agentNames())
+		}
+		t.terms.Agent = ask.Agent
 	}
 	if ask.TurnDetection != "" && ask.TurnDetection != "none" {
 		return unsupported("turnDetection", "none")

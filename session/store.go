@@ -184,8 +184,9 @@ type restoring struct {
 	open     string // the answer that had begun and not ended
 	turn     string // the turn that was not measured
 	text     []byte // of the answer
-	began    int64  // when it did, in Unix ms
-	last     int64  // when the last event came
+	tools    []turn.ToolUse
+	began    int64 // when it did, in Unix ms
+	last     int64 // when the last event came
 }
 
 func (r *restoring) take(text []byte) error {
@@ -219,9 +220,13 @@ func (r *restoring) note(m protocol.Message) {
 		s.items, r.asked = max(s.items, number(m.ItemID)), m.Text
 	case protocol.ResponseCreated:
 		s.turns = max(s.turns, number(m.ResponseID))
-		r.open, r.turn, r.text, r.began = m.ResponseID, m.TurnID, nil, r.last
+		r.open, r.turn, r.text, r.tools, r.began = m.ResponseID, m.TurnID, nil, nil, r.last
 	case protocol.ResponseTextDelta:
 		r.text = append(r.text, m.Text...)
+	case protocol.ToolCall:
+		r.tools = append(r.tools, turn.ToolUse{CallID: m.CallID, Name: m.Name, Input: object(atMost(m.Input, maxToolKept))})
+	case protocol.ToolResult:
+		returned(r.tools, m.CallID, m.Success, m.Output)
 	case protocol.ResponseCompleted, protocol.ResponseCancelled:
 		r.open, r.asked = "", ""
 	case protocol.TurnMetrics:
@@ -266,6 +271,6 @@ func (s *Session) remembered(r *restoring) {
 	if number(r.turn) <= r.answered || s.settings.turns != Agent || r.asked == s.cfg.Mock.Question() {
 		return
 	}
-	s.rememberText(s.now, r.asked, string(r.text))
+	s.rememberText(s.now, r.asked, turn.Message{Text: string(r.text), Tools: r.tools})
 	s.save()
 }

@@ -87,7 +87,7 @@ func TestACrashAtEveryEventObeysTheRules(t *testing.T) {
 
 func (m *memory) configOf(e engine) session.Config {
 	cfg := m.config()
-	cfg.Agent, cfg.Mock = e, deterministic.Engine{Pace: 50 * time.Millisecond}
+	cfg.Agents, cfg.Mock = agents(e), deterministic.Engine{Pace: 50 * time.Millisecond}
 	return cfg
 }
 

@@ -57,7 +57,7 @@ const token = "a-token-that-resumes"
 
 func (m *memory) config() session.Config {
 	return session.Config{
-		Version: 2, Token: token, Turns: session.Agent, Agent: echo.Engine{}, AgentName: "echo",
+		Version: 2, Token: token, Turns: session.Agent, Agents: agents(echo.Engine{}),
 		Mock: deterministic.Engine{Pace: 100 * time.Millisecond}, Store: m,
 	}
 }

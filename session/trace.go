@@ -80,7 +80,7 @@ func (s *Session) traceAnswer(ctx context.Context, a *answer) context.Context {
 	if a.mocked { // no agent is asked
 		return s.beginHalf(ctx, spanEngine, id)
 	}
-	agent := []attribute.KeyValue{id, attrOperation.String(invokeAgent), attrAgent.String(s.cfg.AgentName)}
+	agent := []attribute.KeyValue{id, attrOperation.String(invokeAgent), attrAgent.String(s.settings.terms.Agent)}
 	s.trace.turn.SetAttributes(agent...)
 	return s.beginHalf(ctx, spanEngine, append(agent, attrConversation.String(s.cfg.ID))...)
 }

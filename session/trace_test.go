@@ -33,7 +33,7 @@ type traced struct {
 func traceSession(t *testing.T, cfg session.Config) *traced {
 	t.Helper()
 	spans := tracetest.NewInMemoryExporter()
-	cfg.Version, cfg.AgentName, cfg.Token = 2, "test", "token-of-this-session"
+	cfg.Version, cfg.Token = 2, "token-of-this-session"
 	cfg.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)).Tracer("test")
 	return &traced{connect(t, cfg), spans, time.Now()}
 }

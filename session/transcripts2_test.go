@@ -271,9 +271,6 @@ func version2(cfg session.Config) session.Config {
 	if cfg.Mock == nil {
 		cfg.Mock = deterministic.Engine{}
 	}
-	if cfg.Agent != nil {
-		cfg.AgentName = "test"
-	}
 	return cfg
 }
 
@@ -298,7 +295,7 @@ func configOf2(t *testing.T, text string) session.Config {
 	cfg := configOf(t, rest)
 	cfg.Window, cfg.Idle, cfg.AgentSilent, cfg.Recognise = times["window"], times["idle"], times["silence"], times["recognise"]
 	if engine != nil {
-		cfg.Agent = engine
+		cfg.Agents = agents(engine)
 	}
 	if recogniser != nil {
 		cfg.Transcriber = recogniser
@@ -367,7 +364,7 @@ func TestTranscripts2ShowTheWholeContract(t *testing.T) {
 		client = append(client, a.section["client"]...)
 		server = append(server, a.section["server"]...)
 	}
-	later := map[string]bool{"response.audio.delta": true, "approval.request": true}
+	later := map[string]bool{"response.audio.delta": true}
 	for _, e := range protocol.Events() {
 		where := server
 		if e.From == protocol.Client {

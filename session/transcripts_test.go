@@ -197,7 +197,8 @@ func configOf(t *testing.T, text string) session.Config {
 		case "turns":
 			cfg.Turns = session.Turns(value)
 		case "engine":
-			cfg.Agent, known = engines[value]
+			known = engines[value] != nil
+			cfg.Agents = agents(engines[value])
 		case "recogniser":
 			cfg.Transcriber, known = recognisers[value]
 		case "hears":
