@@ -51,7 +51,7 @@ func (g *Gateway) restore(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("gateway: %w", err)
 		}
-		if g.restoreOne(ctx, kept) {
+		if g.restoreOne(kept) {
 			restored++
 		}
 	}
@@ -59,14 +59,8 @@ func (g *Gateway) restore(ctx context.Context) error {
 	return nil
 }
 
-func (g *Gateway) restoreOne(ctx context.Context, kept bus.Stored) bool {
+func (g *Gateway) restoreOne(kept bus.Stored) bool {
 	id := kept.Session.ID()
-	if kept.State == nil {
-		if err := kept.Session.Delete(ctx); err != nil {
-			g.log.Warn("the rest of a conversation could not be deleted", "session", id, "error", err)
-		}
-		return false
-	}
 	cfg := g.sessionConfig(server.NewSession{Version: 2}, id)
 	cfg.Store = kept.Session
 	sess, hash, err := session.Restore(cfg, session.Stored{ID: id, State: kept.State, Events: kept.Events})

@@ -62,10 +62,10 @@ type taken2 struct {
 	Error  *struct {
 		Code protocol.Code `json:"code"`
 	} `json:"error"`
-	Text   string          `json:"text"`
-	Final  bool            `json:"final"`
-	Ended  bool            `json:"ended"`
-	Asks   *struct {
+	Text  string `json:"text"`
+	Final bool   `json:"final"`
+	Ended bool   `json:"ended"`
+	Asks  *struct {
 		Name string `json:"name"`
 	} `json:"asks"`
 	Type   string          `json:"type"`

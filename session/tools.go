@@ -20,12 +20,14 @@ func (s *Session) call(p signal.ToolCall) {
 	a := s.answer
 	a.tools = append(a.tools, turn.ToolUse{CallID: p.CallID, Name: p.ToolName, Input: object(atMost(p.Input, maxToolKept))})
 	a.tools = a.tools[max(0, len(a.tools)-maxToolsKept):]
+	s.traceCall(p.CallID, p.ToolName)
 	s.emit2(protocol.ToolCall{CallID: p.CallID, Name: p.ToolName, Input: object(atMost(p.Input, maxToolShown))})
 }
 
 // result is what a tool returned.
 func (s *Session) result(p signal.ToolResult) {
 	returned(s.answer.tools, p.CallID, p.Success, p.Output)
+	s.trace.result(s.now, p.CallID, p.Success)
 	s.settle(turn.Answer{}, func(o open) bool { return o.CallID == p.CallID }) // nobody waits for it any more
 	s.emit2(protocol.ToolResult{CallID: p.CallID, Name: p.ToolName, Success: p.Success, Output: atMost(p.Output, maxToolShown)})
 }

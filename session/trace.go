@@ -13,12 +13,14 @@ import (
 	"vela/protocol"
 )
 
-// One span a turn, with a child for each half of it. Only the session's goroutine starts and ends them, at the times of
+// One span a turn, with a child for each half of it, and in the engine's a child for each tool call. Only the session's goroutine starts and ends them, at the times of
 // its mailbox. Nothing that was said or answered is in a span, and of an error only its code.
 const (
 	spanTurn   = "vela.turn" // from the first audio, or what was typed, until the answer has ended
 	spanStt    = "stt"       // from the first audio to the final transcript
 	spanEngine = "engine"    // from the question to the end of the answer
+
+	spanTool = "execute_tool" // and the tool's name: from a call to its result
 
 	eventCommit    = "commit"     // in stt: the user has ended
 	eventFirstText = "first_text" // in engine: the answer begins
@@ -37,10 +39,16 @@ const (
 	attrInput        = attribute.Key("gen_ai.usage.input_tokens")
 	attrOutput       = attribute.Key("gen_ai.usage.output_tokens")
 	attrError        = attribute.Key("error.type")
+	attrTool         = attribute.Key("gen_ai.tool.name")
+	attrCall         = attribute.Key("gen_ai.tool.call.id")
 )
 
-// invokeAgent is the operation's name in the conventions.
-const invokeAgent = "invoke_agent"
+// The operations' names in the conventions, and what a tool that failed is put down to.
+const (
+	invokeAgent = "invoke_agent"
+	executeTool = "execute_tool"
+	toolFailed  = "tool_failed"
+)
 
 // turnTrace is the spans of the present turn. Its zero value is none, and what is done to that does nothing.
 type turnTrace struct {
@@ -48,6 +56,8 @@ type turnTrace struct {
 	half trace.Span // stt, then engine; nil between them
 	said bool       // the answer has begun
 	code protocol.Code
+
+	tools map[string]trace.Span // the calls that have no result, by their ids
 }
 
 // tracerOf is nil where spans would go nowhere.
@@ -126,8 +136,40 @@ func (t *turnTrace) firstText(now time.Time) {
 	}
 }
 
+// traceCall begins a tool call. What it is given is in no span.
+func (s *Session) traceCall(id, name string) {
+	t := &s.trace
+	if t.half == nil || t.tools[id] != nil {
+		return
+	}
+	if t.tools == nil {
+		t.tools = map[string]trace.Span{}
+	}
+	ctx := trace.ContextWithSpan(context.Background(), t.half)
+	_, t.tools[id] = s.cfg.Tracer.Start(ctx, spanTool+" "+name, trace.WithTimestamp(s.now), trace.WithAttributes(
+		attrOperation.String(executeTool), attrTool.String(name), attrCall.String(id)))
+}
+
+// result ends a tool call.
+func (t *turnTrace) result(now time.Time, id string, success bool) {
+	span := t.tools[id]
+	if span == nil {
+		return
+	}
+	if !success {
+		span.SetStatus(codes.Error, toolFailed)
+		span.SetAttributes(attrError.String(toolFailed))
+	}
+	span.End(trace.WithTimestamp(now))
+	delete(t.tools, id)
+}
+
 // endHalf ends what ran.
 func (t *turnTrace) endHalf(now time.Time) {
+	for _, span := range t.tools {
+		span.End(trace.WithTimestamp(now))
+	}
+	clear(t.tools)
 	if t.half != nil {
 		t.half.End(trace.WithTimestamp(now))
 		t.half = nil

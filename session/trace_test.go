@@ -122,6 +122,23 @@ func failsLate(ctx context.Context, _ turn.Request, yield func(signal.Payload, e
 	}
 }
 
+// digs is an engine that calls a tool three times: it works, it fails, and it never returns.
+func digs(ctx context.Context, _ turn.Request, yield func(signal.Payload, error) bool) {
+	for _, p := range []signal.Payload{
+		signal.ToolCall{ToolName: "dig", CallID: "1", Input: []byte(`{"path":"a secret place"}`)},
+		signal.ToolResult{ToolName: "dig", CallID: "1", Success: true, Output: []byte(`{"content":"a secret"}`)},
+		signal.ToolCall{ToolName: "dig", CallID: "2"},
+		signal.ToolResult{ToolName: "dig", CallID: "2"},
+		signal.ToolCall{ToolName: "dig", CallID: "3"},
+		delta("a secret answer"),
+	} {
+		if _, called := p.(signal.ToolCall); !called && sleep(ctx, 100*time.Millisecond) != nil || !yield(p, nil) {
+			return
+		}
+	}
+	yield(done, nil)
+}
+
 // speak is two seconds of holding the button.
 func (c *traced) speak() {
 	c.send(piece)
@@ -156,6 +173,17 @@ var spanTests = map[string]struct {
 		[]string{
 			`vela.turn in "" 0s-200ms kind=agent` + asksAgent + usage + ` outcome=completed`,
 			`engine in "vela.turn" 0s-200ms` + asksAgent + ` first_text@100ms`,
+		},
+	},
+	"a turn with tools": {
+		agentBacked(nil, engine(digs)),
+		func(c *traced) { c.send(secretQuestion); time.Sleep(time.Second) },
+		[]string{
+			`vela.turn in "" 0s-300ms kind=agent` + asksAgent + ` outcome=completed`,
+			`execute_tool dig in "engine" 0s-100ms gen_ai.operation.name=execute_tool gen_ai.tool.name=dig gen_ai.tool.call.id=1`,
+			`engine in "vela.turn" 0s-300ms` + asksAgent + ` first_text@300ms`,
+			`execute_tool dig in "engine" 100ms-200ms Error(tool_failed) gen_ai.operation.name=execute_tool gen_ai.tool.name=dig gen_ai.tool.call.id=2 error.type=tool_failed`,
+			`execute_tool dig in "engine" 200ms-300ms gen_ai.operation.name=execute_tool gen_ai.tool.name=dig gen_ai.tool.call.id=3`,
 		},
 	},
 	"the fixed turn": {

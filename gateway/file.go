@@ -1,0 +1,377 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// File is what vela.yaml says: which agents there are. A key stands in it only by the name of the environment variable
+// that holds it. The README describes the format. The zero value has no agent but the built-in one. Make it with
+// [ReadFile].
+type File struct {
+	dir    string // where the file lies: relative paths begin there
+	agents []spec // the first one answers clients that do not ask
+	mcp    map[string]mcpServer
+}
+
+// spec is one agent as the file has it.
+type spec interface {
+	head() *agentHead
+	check(File) error
+}
+
+// agentHead is what every agent has.
+type agentHead struct {
+	name string
+
+	Kind     string   `yaml:"kind"`
+	Label    string   `yaml:"label"`
+	Fallback []string `yaml:"fallback"` // who answers in its place when it fails before its first word
+	Ponder   *phrases `yaml:"ponder"`   // nil: the built-in ones
+}
+
+func (a *modelAgent) head() *agentHead    { return &a.Common }
+func (a *openclawAgent) head() *agentHead { return &a.Common }
+func (a *dispatchAgent) head() *agentHead { return &a.Common }
+func (a *echoAgent) head() *agentHead     { return &a.Common }
+
+// phrases are shown while an agent is silent: false for none, or a list.
+type phrases []string
+
+// modelAgent is an agent of the kinds openai and anthropic: a model, and what it may do.
+type modelAgent struct {
+	Common      agentHead         `yaml:",inline"`
+	URL         string            `yaml:"url"`
+	Model       string            `yaml:"model"`
+	KeyEnv      string            `yaml:"key_env"`
+	Headers     map[string]string `yaml:"headers"`
+	System      string            `yaml:"system"`
+	SystemFile  string            `yaml:"system_file"`
+	Temperature *float64          `yaml:"temperature"`
+	MaxTokens   int               `yaml:"max_tokens"`
+	Thinking    int               `yaml:"thinking"` // tokens that it may think; anthropic only
+	Tools       toolsOf           `yaml:"tools"`
+	Rounds      int               `yaml:"rounds"`
+	Time        duration          `yaml:"time"`
+	History     int               `yaml:"history"` // tokens
+	Timeouts    timeoutsOf        `yaml:"timeouts"`
+}
+
+type timeoutsOf struct {
+	Connect    duration `yaml:"connect"`
+	FirstToken duration `yaml:"first_token"`
+	Between    duration `yaml:"between"`
+}
+
+// toolsOf is what an agent may do beside talking.
+type toolsOf struct {
+	Root  string            `yaml:"root"` // the folder of its files; empty: no tools for files
+	Bash  bool              `yaml:"bash"`
+	MCP   []string          `yaml:"mcp"`   // names of servers
+	Rules map[string]string `yaml:"rules"` // by tool, or a pattern of its name: allow, ask or deny
+}
+
+type openclawAgent struct {
+	Common   agentHead `yaml:",inline"`
+	URL      string    `yaml:"url"`
+	TokenEnv string    `yaml:"token_env"` // empty: the token of OpenClaw's own file
+	Agent    string    `yaml:"agent"`     // OpenClaw's name for it; default main
+	Timeout  duration  `yaml:"timeout"`
+}
+
+type dispatchAgent struct {
+	Common  agentHead `yaml:",inline"`
+	Dir     string    `yaml:"dir"`
+	Steps   []string  `yaml:"steps"`
+	Answer  string    `yaml:"answer"` // where in the last artifact the answer stands
+	Timeout duration  `yaml:"timeout"`
+}
+
+type echoAgent struct {
+	Common agentHead `yaml:",inline"`
+}
+
+// mcpServer is a program that speaks MCP on its standard streams, or the address of one.
+type mcpServer struct {
+	Command []string          `yaml:"command"`
+	Env     []string          `yaml:"env"` // names of the environment variables that the program gets
+	URL     string            `yaml:"url"`
+	Headers map[string]string `yaml:"headers"`
+	KeyEnv  string            `yaml:"key_env"` // sent as Authorization: Bearer
+}
+
+// duration is one of at least 0, such as 90s. Its errors have their line, which those of the decoder have not.
+type duration time.Duration
+
+// UnmarshalYAML reads it.
+func (d *duration) UnmarshalYAML(node ast.Node) error {
+	v, err := time.ParseDuration(node.GetToken().Value)
+	if err != nil || v < 0 {
+		return fmt.Errorf("line %d: this must be a duration, such as 90s or 10m", lineOf(node))
+	}
+	*d = duration(v)
+	return nil
+}
+
+// kinds are the kinds of agents, in the order of the README.
+var kinds = []string{"openai", "anthropic", "openclaw", "dispatch", "echo"}
+
+func specOf(kind string) spec {
+	switch kind {
+	case "openai", "anthropic":
+		return &modelAgent{}
+	case "openclaw":
+		return &openclawAgent{}
+	case "dispatch":
+		return &dispatchAgent{}
+	case "echo":
+		return &echoAgent{}
+	}
+	return nil
+}
+
+// maxFile bounds vela.yaml, in bytes.
+const maxFile = 1 << 20
+
+// ReadFile reads vela.yaml. An unknown key, a value of the wrong type and a name that leads nowhere are errors that name
+// their line and never the line's text.
+func ReadFile(name string) (File, error) {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return File{}, fmt.Errorf("%s is not there: write it, or leave --config out", name)
+	case err == nil && info.Size() > maxFile:
+		return File{}, fmt.Errorf("%s is larger than 1 MiB: that is no vela.yaml", name)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return File{}, fmt.Errorf("%s cannot be read: %w", name, errors.Unwrap(err))
+	}
+	dir, err := filepath.Abs(filepath.Dir(name))
+	if err != nil {
+		return File{}, fmt.Errorf("%s: %w", name, err)
+	}
+	f, err := parseFile(text)
+	if err != nil {
+		return File{}, fmt.Errorf("%s, %w", name, err)
+	}
+	f.dir = dir
+	return f, nil
+}
+
+// parseFile reads the text of a vela.yaml. Its errors begin with the line.
+func parseFile(text []byte) (File, error) {
+	var top struct {
+		Default string               `yaml:"default"`
+		Agents  agentNodes           `yaml:"agents"`
+		MCP     map[string]mcpServer `yaml:"mcp"`
+	}
+	if err := yaml.UnmarshalWithOptions(text, &top, yaml.Strict()); err != nil {
+		return File{}, inLine(err)
+	}
+	f := File{mcp: top.MCP}
+	for _, node := range top.Agents {
+		s, err := readAgent(node)
+		if err != nil {
+			return File{}, err
+		}
+		f.agents = append(f.agents, s)
+	}
+	for i, s := range f.agents {
+		if err := f.checkAgent(s); err != nil {
+			return File{}, fmt.Errorf("line %d: agent %s: %w", lineOf(top.Agents[i].Key), s.head().name, err)
+		}
+	}
+	for name, server := range f.mcp {
+		if err := server.check(); !namePattern.MatchString(name) || err != nil {
+			return File{}, fmt.Errorf("mcp server %s: %w", name, cmpErr(err, errName))
+		}
+	}
+	return f, f.putFirst(top.Default)
+}
+
+// agentNodes is the part of the file about agents, in its order.
+type agentNodes []*ast.MappingValueNode
+
+// UnmarshalYAML takes the nodes as they are: which keys an agent has depends on its kind.
+func (n *agentNodes) UnmarshalYAML(node ast.Node) error {
+	switch node := node.(type) {
+	case *ast.MappingNode:
+		*n = node.Values
+	case *ast.MappingValueNode:
+		*n = agentNodes{node}
+	case *ast.NullNode:
+	default:
+		return fmt.Errorf("line %d: agents must be names, each with its keys indented below it", lineOf(node))
+	}
+	return nil
+}
+
+// readAgent reads one agent: its kind first, which says what keys it has.
+func readAgent(node *ast.MappingValueNode) (spec, error) {
+	name := node.Key.GetToken().Value
+	failed := func(err error) error { return fmt.Errorf("line %d: agent %s: %w", lineOf(node.Key), name, err) }
+	var any struct {
+		Kind string `yaml:"kind"`
+	}
+	if err := yaml.NodeToValue(node.Value, &any); err != nil {
+		return nil, inLine(err)
+	}
+	s := specOf(any.Kind)
+	switch {
+	case !namePattern.MatchString(name):
+		return nil, failed(errName)
+	case s == nil:
+		return nil, failed(fmt.Errorf("its kind must be one of %s", strings.Join(kinds, ", ")))
+	}
+	if err := yaml.NodeToValue(node.Value, s, yaml.Strict()); err != nil {
+		return nil, inLine(err)
+	}
+	s.head().name = name
+	return s, nil
+}
+
+// UnmarshalYAML reads false, or a list.
+func (p *phrases) UnmarshalYAML(node ast.Node) error {
+	if b, ok := node.(*ast.BoolNode); ok && !b.Value {
+		*p = phrases{}
+		return nil
+	}
+	var list []string
+	if err := yaml.NodeToValue(node, &list); err != nil || len(list) == 0 {
+		return fmt.Errorf("line %d: ponder is false, or a list of phrases", lineOf(node))
+	}
+	*p = list
+	return nil
+}
+
+var (
+	namePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	errName     = errors.New("a name is up to 64 letters, digits, - and _")
+	envPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+func lineOf(node ast.Node) int { return node.GetToken().Position.Line }
+
+// inLine is a decoder's error with its line, and without the text that the decoder shows: a key may stand there.
+func inLine(err error) error {
+	var known yaml.Error
+	if errors.As(err, &known) && known.GetToken() != nil {
+		return fmt.Errorf("line %d: %s", known.GetToken().Position.Line, known.GetMessage())
+	}
+	return err
+}
+
+func cmpErr(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+// checkAgent holds an agent to what the rest of the file says.
+func (f *File) checkAgent(s spec) error {
+	for _, other := range s.head().Fallback {
+		if other == s.head().name || f.agent(other) == nil {
+			return fmt.Errorf("fallback %s: there is no other agent of that name", other)
+		}
+	}
+	return s.check(*f)
+}
+
+func (f *File) agent(name string) spec {
+	for _, s := range f.agents {
+		if s.head().name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// putFirst makes an agent the one that clients get who do not ask.
+func (f *File) putFirst(name string) error {
+	if name == "" {
+		return nil
+	}
+	i := slices.IndexFunc(f.agents, func(s spec) bool { return s.head().name == name })
+	if i < 0 {
+		return fmt.Errorf("default: there is no agent %s", name)
+	}
+	first := f.agents[i]
+	f.agents = slices.Insert(slices.Delete(f.agents, i, i+1), 0, first)
+	return nil
+}
+
+func (a *modelAgent) check(f File) error {
+	switch {
+	case a.Common.Kind == "openai" && a.URL == "":
+		return errors.New("url is missing, such as http://127.0.0.1:1234/v1")
+	case a.Common.Kind == "anthropic" && a.Model == "":
+		return errors.New("model is missing")
+	case a.Thinking != 0 && a.Common.Kind != "anthropic":
+		return errors.New("thinking is for agents of the kind anthropic")
+	case a.System != "" && a.SystemFile != "":
+		return errors.New("system and system_file exclude each other")
+	case a.MaxTokens < 0 || a.Rounds < 0 || a.History < 0 || a.Thinking < 0:
+		return errors.New("a number is negative")
+	case a.Tools.Bash && a.Tools.Root == "":
+		return errors.New("bash needs a root to work in")
+	}
+	for _, name := range a.Tools.MCP {
+		if _, ok := f.mcp[name]; !ok {
+			return fmt.Errorf("tools.mcp: there is no server %s below mcp", name)
+		}
+	}
+	for name, rule := range a.Tools.Rules {
+		if rule != "allow" && rule != "ask" && rule != "deny" {
+			return fmt.Errorf("tools.rules: %s must be allow, ask or deny", name)
+		}
+	}
+	return checkEnv(a.KeyEnv)
+}
+
+func (a *openclawAgent) check(File) error {
+	if a.URL == "" {
+		return errors.New("url is missing, such as ws://127.0.0.1:18789")
+	}
+	return checkEnv(a.TokenEnv)
+}
+
+func (a *dispatchAgent) check(File) error {
+	if a.Dir == "" {
+		return errors.New("dir is missing: the folder in which signals and artifacts lie")
+	}
+	return nil
+}
+
+func (*echoAgent) check(File) error { return nil }
+
+func (s mcpServer) check() error {
+	if (len(s.Command) == 0) == (s.URL == "") {
+		return errors.New("it needs either a command or a url")
+	}
+	for _, name := range s.Env {
+		if err := checkEnv(name); err != nil {
+			return err
+		}
+	}
+	return checkEnv(s.KeyEnv)
+}
+
+// checkEnv catches a key where the name of its variable should stand. It does not repeat it.
+func checkEnv(name string) error {
+	if name != "" && !envPattern.MatchString(name) {
+		return errors.New("key_env, token_env and env take names of environment variables, not what is in them")
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const goodFile = `
+default: claude
+agents:
+  local:
+    kind: openai
+    url: http://127.0.0.1:1234/v1
+    ponder: false
+    fallback: [claude]
+    timeouts: {first_token: 90s}
+  claude:
+    kind: anthropic
+    label: Claude in the project
+    model: claude-sonnet-5
+    key_env: ANTHROPIC_API_KEY
+    temperature: 0
+    tools:
+      root: ./project
+      bash: true
+      mcp: [github]
+      rules: {write_file: allow, "github_*": deny}
+  claw:
+    kind: openclaw
+    url: ws://127.0.0.1:18789
+    ponder: [Hold on, One moment]
+  desk: {kind: dispatch, dir: work, steps: [F0_RECALL], timeout: 1m}
+  parrot:
+    kind: echo
+mcp:
+  github:
+    command: [github-mcp-server, stdio]
+    env: [GITHUB_TOKEN]
+`
+
+func TestFileSaysWhichAgentsThereAre(t *testing.T) {
+	f, err := parseFile([]byte(goodFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range f.agents {
+		names = append(names, s.head().name+" "+s.head().Kind)
+	}
+	if want := []string{"claude anthropic", "local openai", "claw openclaw", "desk dispatch", "parrot echo"}; !slices.Equal(names, want) {
+		t.Errorf("the agents are %q, want the default first and the rest in the file's order: %q", names, want)
+	}
+	local, claude, claw := f.agent("local").(*modelAgent), f.agent("claude").(*modelAgent), f.agent("claw").(*openclawAgent)
+	if local.Common.Ponder == nil || len(*local.Common.Ponder) != 0 || claude.Common.Ponder != nil || !slices.Equal(*claw.Common.Ponder, []string{"Hold on", "One moment"}) {
+		t.Errorf("ponder: %v, %v, %v", local.Common.Ponder, claude.Common.Ponder, claw.Common.Ponder)
+	}
+	if time.Duration(local.Timeouts.FirstToken) != 90*time.Second || *claude.Temperature != 0 || local.Temperature != nil {
+		t.Errorf("timeouts %v, temperatures %v and %v", local.Timeouts, claude.Temperature, local.Temperature)
+	}
+	if claude.Tools.Rules["github_*"] != "deny" || !claude.Tools.Bash || !slices.Equal(f.mcp["github"].Env, []string{"GITHUB_TOKEN"}) {
+		t.Errorf("tools %+v of servers %+v", claude.Tools, f.mcp)
+	}
+}
+
+// Each line is a mistake in the good file, and what is said about it.
+func TestFileErrorsNameTheLineAndWhatToDo(t *testing.T) {
+	for _, c := range []struct{ old, mistake, words string }{
+		{"default: claude", "defalt: claude", `line 2: unknown field "defalt"`},
+		{"default: claude", "default: nobody", "default: there is no agent nobody"},
+		{"    url: http://127.0.0.1:1234/v1\n", "    uri: http://127.0.0.1:1234/v1\n", `line 6: unknown field "uri"`},
+		{"    url: http://127.0.0.1:1234/v1\n", "", "line 4: agent local: url is missing"},
+		{"kind: openai", "kind: openapi", "line 4: agent local: its kind must be one of openai, anthropic, openclaw, dispatch, echo"},
+		{"    kind: openai\n", "", "line 4: agent local: its kind must be one of"},
+		{"    key_env: ANTHROPIC_API_KEY", "    key: sk-secret", `unknown field "key"`},
+		{"    key_env: ANTHROPIC_API_KEY", "    key_env: sk-secret", "take names of environment variables"},
+		{"bash: true", "bash: maybe", "line 18: "},
+		{"      root: ./project\n", "", "bash needs a root"},
+		{"mcp: [github]", "mcp: [gitlab]", "there is no server gitlab"},
+		{"write_file: allow", "write_file: yes", "write_file must be allow, ask or deny"},
+		{"fallback: [claude]", "fallback: [local]", "fallback local"},
+		{"fallback: [claude]", "fallback: [nobody]", "fallback nobody"},
+		{"ponder: false", "ponder: true", "ponder is false, or a list"},
+		{"first_token: 90s", "first_token: soon", "line 9: "},
+		{"  parrot:", "  par rot:", "a name is up to 64 letters"},
+		{"  parrot:", "  claude:", "line 26: "},
+		{"    command: [github-mcp-server, stdio]\n", "", "either a command or a url"},
+		{"    env: [GITHUB_TOKEN]", "    env: [ghp-secret]", "take names of environment variables"},
+		{"agents:", "agents: [", "line "},
+		{"desk: {kind: dispatch, dir: work,", "desk: {kind: dispatch,", "dir is missing"},
+		{"dir: work", "model: work", `unknown field "model"`},
+	} {
+		text := strings.Replace(goodFile, c.old, c.mistake, 1)
+		if text == goodFile {
+			t.Fatalf("%q is not in the file", c.old)
+		}
+		_, err := parseFile([]byte(text))
+		if err == nil || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: the error is %v, want one line with %q", c.mistake, err, c.words)
+		}
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "vela.yaml")
+	if _, err := ReadFile(name); err == nil || !strings.Contains(err.Error(), "is not there") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if err := os.WriteFile(name, []byte(goodFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := ReadFile(name); err != nil || f.dir != dir || len(f.agents) != 5 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if err := os.Truncate(name, maxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFile(name); err == nil || !strings.Contains(err.Error(), "larger") {
+		t.Errorf("a file that is too large: %v", err)
+	}
+	if _, err := ReadFile(dir); err == nil {
+		t.Error("a folder was read")
+	}
+}

@@ -1,0 +1,145 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"vela/protocol"
+	"vela/protocol/signal"
+	"vela/session"
+	"vela/turn"
+)
+
+// uses is an engine that calls a tool for each pair of an input and an output, and says a word.
+func uses(pairs ...[2]string) engine {
+	return func(_ context.Context, _ turn.Request, yield yieldSignal) {
+		for i, p := range pairs {
+			id := fmt.Sprint("c", i+1)
+			if !yield(signal.ToolCall{ToolName: "read_file", AgentID: "test", CallID: id, Input: json.RawMessage(p[0])}, nil) ||
+				!yield(signal.ToolResult{ToolName: "read_file", AgentID: "test", CallID: id, Success: true, Output: json.RawMessage(p[1])}, nil) {
+				return
+			}
+		}
+		_ = yield(delta("Done."), nil) && yield(done, nil)
+	}
+}
+
+// typedTurns types so many turns at a session that r answers, and returns what the client was shown.
+func typedTurns(t *testing.T, r *remembers, n int) []session.Event {
+	c := connect(t, version2(agentBacked(nil, r.engine())))
+	for range n {
+		c.send(typed("go on"))
+		synctest.Wait()
+	}
+	return c.shown
+}
+
+// What the agent did stands in the conversation with what came of it, beside what it said.
+func TestTheAgentKnowsWhatItDid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &remembers{plan: func(int) engine {
+			return uses([2]string{`{"path":"a"}`, `{"content":"A"}`}, [2]string{`{"path":"b"}`, `{"content":"B"}`})
+		}}
+		typedTurns(t, r, 2)
+		h := r.requests[1].History
+		if got := texts(h); !slices.Equal(got, []string{"user: go on", "assistant: Done."}) {
+			t.Fatalf("the history is %q", got)
+		}
+		if len(h[0].Tools) != 0 || len(h[1].Tools) != 2 {
+			t.Fatalf("tools %v and %v", h[0].Tools, h[1].Tools)
+		}
+		for i, want := range []turn.ToolUse{
+			{CallID: "c1", Name: "read_file", Input: []byte(`{"path":"a"}`), Output: []byte(`{"content":"A"}`), Success: true},
+			{CallID: "c2", Name: "read_file", Input: []byte(`{"path":"b"}`), Output: []byte(`{"content":"B"}`), Success: true},
+		} {
+			if got := h[1].Tools[i]; fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("tool call %d is %+v, want %+v", i+1, got, want)
+			}
+		}
+	})
+}
+
+// A tool that takes or gives more than a message should hold is shown and remembered without it.
+func TestToolOutputIsBounded(t *testing.T) {
+	long := `{"content":"` + strings.Repeat("x", 70<<10) + `"}`
+	middle := `{"content":"` + strings.Repeat("x", 20<<10) + `"}`
+	synctest.Test(t, func(t *testing.T) {
+		r := &remembers{plan: func(int) engine {
+			return uses([2]string{long, long}, [2]string{middle, middle}, [2]string{`{}`, `{}`})
+		}}
+		shown := map[string][2]int{}
+		for _, e := range typedTurns(t, r, 2)[:15] {
+			switch m := e.Message.(type) {
+			case protocol.ToolCall:
+				shown[m.CallID] = [2]int{len(m.Input), 0}
+			case protocol.ToolResult:
+				shown[m.CallID] = [2]int{shown[m.CallID][0], len(m.Output)}
+			}
+		}
+		if want := map[string][2]int{"c1": {2, 0}, "c2": {len(middle), len(middle)}, "c3": {2, 2}}; fmt.Sprint(shown) != fmt.Sprint(want) {
+			t.Errorf("inputs and outputs of %v bytes were shown, want %v", shown, want)
+		}
+		var kept [][2]int
+		for _, u := range r.requests[1].History[1].Tools {
+			kept = append(kept, [2]int{len(u.Input), len(u.Output)})
+		}
+		if want := [][2]int{{2, 0}, {2, 0}, {2, 2}}; fmt.Sprint(kept) != fmt.Sprint(want) {
+			t.Errorf("inputs and outputs of %v bytes were kept, want %v", kept, want)
+		}
+	})
+}
+
+// Of a long conversation the oldest tool calls keep their names alone, and what engines were handed stays as it was.
+func TestOldToolCallsAreForgotten(t *testing.T) {
+	const size = 15 << 10
+	body := `{"content":"` + strings.Repeat("x", size) + `"}`
+	synctest.Test(t, func(t *testing.T) {
+		r := &remembers{plan: func(int) engine { return uses([2]string{`{"path":"a"}`, body}) }}
+		typedTurns(t, r, 40)
+		for i, req := range r.requests {
+			whole, total := 0, 0
+			for k, m := range req.History {
+				for _, u := range m.Tools {
+					total += len(u.Input) + len(u.Output)
+					if u.Name != "read_file" {
+						t.Fatalf("turn %d: a call of %q", i+1, u.Name)
+					}
+					if len(u.Output) > 0 {
+						whole++
+					} else if whole > 0 {
+						t.Fatalf("turn %d: message %d was forgotten before an older one", i+1, k+1)
+					}
+				}
+			}
+			if want := min(i, (256<<10)/(len(body)+len(`{"path":"a"}`))); whole != want || total > 256<<10+40*2 {
+				t.Fatalf("turn %d: %d outputs and %d bytes are kept, want %d outputs", i+1, whole, total, want)
+			}
+		}
+	})
+}
+
+// A call that never returned is remembered as one, and an agent that calls without end fills no memory.
+func TestOnlyTheLastCallsAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &remembers{plan: func(int) engine {
+			return func(_ context.Context, _ turn.Request, yield yieldSignal) {
+				for i := range 100 {
+					if !yield(signal.ToolCall{ToolName: "dig", AgentID: "test", CallID: fmt.Sprint(i)}, nil) {
+						return
+					}
+				}
+				yield(done, nil)
+			}
+		}}
+		typedTurns(t, r, 2)
+		h := r.requests[1].History
+		if len(h) != 2 || len(h[1].Tools) != 64 || h[1].Tools[0].CallID != "36" || h[1].Tools[63].Success {
+			t.Fatalf("the history is %q with %d tool calls", texts(h), len(h[1].Tools))
+		}
+	})
+}
