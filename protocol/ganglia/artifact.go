@@ -13,17 +13,18 @@ func ArtifactOf(call signal.ToolCall, result signal.ToolResult) (Artifact, bool)
 	if !result.Success {
 		return Artifact{ArtifactType: Error, Title: "Error: " + line(call.ToolName), Message: text(out.message())}, true
 	}
+	path := pathOf(in, out)
 	switch tools[call.ToolName] {
 	case read:
-		return readArtifact(in, out)
+		return readArtifact(path, out)
 	case edit:
-		diff := out.diff(pathOf(in, out))
+		diff := out.diff(path)
 		if diff == "" {
-			diff = in.requested(pathOf(in, out))
+			diff = in.requested(path)
 		}
-		return diffArtifact("Edit: ", pathOf(in, out), diff)
+		return diffArtifact("Edit: ", path, diff)
 	case write:
-		return diffArtifact("Write: ", pathOf(in, out), out.diff(pathOf(in, out)))
+		return diffArtifact("Write: ", path, out.diff(path))
 	case search:
 		return searchArtifact(in, out)
 	}
@@ -39,8 +40,7 @@ func pathOf(in, out object) string {
 	return line(path)
 }
 
-func readArtifact(in, out object) (Artifact, bool) {
-	path := pathOf(in, out)
+func readArtifact(path string, out object) (Artifact, bool) {
 	content, ok := out.content()
 	if path == "" || !ok {
 		return Artifact{}, false
