@@ -42,15 +42,6 @@ func Operator(err error) string {
 	return err.Error()
 }
 
-// Broken makes an error of a stream's reader into one that can be shown; one that can be already stays as it is.
-func Broken(err error) error {
-	var known interface{ Code() protocol.Code }
-	if errors.As(err, &known) {
-		return err
-	}
-	return Failed("The model's answer broke off.", err)
-}
-
 // refusal is the error for an answer that is no stream. body is the beginning of what it says.
 func (c *Client) refusal(status int, body []byte, cut bool) *Error {
 	text := c.hide(string(body), cut)
@@ -118,6 +109,17 @@ const hidden = "[hidden]"
 
 // Hide takes the secrets out of a text of the other side's, and what is beyond 1 KiB.
 func (c *Client) Hide(text string) string { return c.hide(text, false) }
+
+// Clean takes the secrets out of what an error tells the operator. Other errors than [*Error] stay as they are.
+func (c *Client) Clean(err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e.cause == nil {
+		return err
+	}
+	clean := *e
+	clean.cause = errors.New(c.Hide(e.cause.Error()))
+	return &clean
+}
 
 // hide is Hide for a text that may be cut off in the middle of a secret.
 func (c *Client) hide(text string, cut bool) string {

@@ -195,8 +195,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// plain reads an event stream the long way, from the whole of it: what Events has to agree with.
-func plain(text string) []string {
+// naive reads an event stream the long way, from the whole of it: what Events has to agree with.
+func naive(text string) []string {
 	text = strings.TrimPrefix(text, "\ufeff")
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	var all, data []string
@@ -239,7 +239,7 @@ func FuzzEvents(f *testing.F) {
 		if len(text) > 1<<16 {
 			return
 		}
-		want := plain(string(text))
+		want := naive(string(text))
 		if got := read(bytes.NewReader(text)); !slices.Equal(got, want) {
 			t.Fatalf("%q: got %q, want %q", text, got, want)
 		}
