@@ -192,7 +192,7 @@ func outside(p string) error {
 }
 
 // named is a path in an error.
-func named(p string) string { return `"` + short(filepath.ToSlash(p), 200) + `"` }
+func named(p string) string { return quoted(filepath.ToSlash(p), 200) }
 
 // output is what observers of the file tools see.
 type output struct {

@@ -26,7 +26,7 @@ func decode(input json.RawMessage, into any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return fmt.Errorf("The input's %q must be a %s.", short(wrong.Field, 64), kind(wrong.Type))
+		return fmt.Errorf("The input's %s must be a %s.", quoted(wrong.Field, 64), kind(wrong.Type))
 	case strings.Contains(err.Error(), "unknown field"):
 		return fmt.Errorf("The input has an %s.", short(strings.TrimPrefix(err.Error(), "json: "), 100))
 	default:

@@ -88,7 +88,7 @@ func find(all []Definition, name string) (Definition, bool) {
 }
 
 func unknown(name string) error {
-	return fmt.Errorf("There is no tool with the name %q. Use only the tools that you were told of.", short(name, 64))
+	return fmt.Errorf("There is no tool with the name %s. Use only the tools that you were told of.", quoted(name, 64))
 }
 
 // object returns a call's input, if it is a JSON object.

@@ -35,6 +35,9 @@ func short(s string, n int) string {
 	return clip(line, kept) + fmt.Sprintf(note, size-kept)
 }
 
+// quoted is short for a text within a sentence.
+func quoted(s string, n int) string { return `"` + short(s, n) + `"` }
+
 // clip returns the first n runes.
 func clip(s string, n int) string {
 	for i := range s {

@@ -22,6 +22,9 @@ type outcome struct {
 func within(ctx context.Context, places chan struct{}, limit time.Duration, name string, f func(context.Context) (Result, error)) (Result, error) {
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
 	select {
 	case places <- struct{}{}:
 	case <-timed.Done():
