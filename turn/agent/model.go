@@ -1,4 +1,3 @@
-// Package agent is the tool loop, once: a [Model] and tools make a [turn.Engine].
 package agent
 
 import (
@@ -23,18 +22,21 @@ type Model interface {
 	Stream(ctx context.Context, p Prompt) iter.Seq2[signal.Payload, error]
 }
 
-// Prompt is what a model answers.
+// Prompt is what a model answers. It is the model's to read, not to change.
 type Prompt struct {
 	System   string
-	Messages []Message // oldest first; the last one is the user's, or has results
-	Tools    []tool.Definition
+	Messages []Message // oldest first; the user's and the assistant's take turns, and the user's are first and last
+
+	// Tools is empty when the model is to answer in words, even where Messages have calls. A vendor that wants a
+	// definition for each of them is given what it wants by its Model.
+	Tools []tool.Definition
 }
 
 // Message is one message of a prompt. A user's one has Text or Results, an assistant's Text, Calls or both.
 type Message struct {
 	Role    turn.Role
 	Text    string
-	Calls   []tool.Call    // of the assistant
+	Calls   []tool.Call    // of the assistant; each Input is a JSON object, and each ID is the only one of the prompt
 	Own     []signal.Other // of the assistant: what its model wants back
 	Results []Result       // of the user: one for each of the Calls of the message before, in their order
 }
