@@ -21,28 +21,32 @@ import (
 func Parse(agentID string, events iter.Seq2[stream.Event, error]) iter.Seq2[signal.Payload, error] {
 	return func(yield func(signal.Payload, error) bool) {
 		a := answer{agentID: agentID}
-		for event, err := range events {
-			if err != nil && a.reason != "" && isCut(err) {
-				break // only the usage is lost
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if isLast(event) {
-				a.done = true
-				break
-			}
-			if err := a.take(event); err != nil {
-				yield(nil, err)
-				return
-			}
-			if !a.say(yield) {
-				return
-			}
-		}
-		a.end(yield)
+		a.read(events, yield)
 	}
+}
+
+func (a *answer) read(events iter.Seq2[stream.Event, error], yield func(signal.Payload, error) bool) {
+	for event, err := range events {
+		if err != nil && a.reason != "" && isCut(err) {
+			break // only the usage is lost
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if isLast(event) {
+			a.done = true
+			break
+		}
+		if err := a.take(event); err != nil {
+			yield(nil, err)
+			return
+		}
+		if !a.say(yield) {
+			return
+		}
+	}
+	a.end(yield)
 }
 
 func isLast(e stream.Event) bool { return string(e.Data) == "[DONE]" }

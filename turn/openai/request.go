@@ -12,7 +12,7 @@ type (
 	request struct {
 		Model         string    `json:"model"`
 		Messages      []message `json:"messages"`
-		Tools         []tool    `json:"tools,omitempty"`
+		Tools         []offer   `json:"tools,omitempty"`
 		Temperature   *float64  `json:"temperature,omitempty"`
 		MaxTokens     int       `json:"max_tokens,omitempty"`
 		NewLimit      int       `json:"max_completion_tokens,omitempty"`
@@ -43,7 +43,7 @@ type (
 		Arguments string `json:"arguments"`
 	}
 
-	tool struct {
+	offer struct {
 		Type     string      `json:"type"`
 		Function description `json:"function"`
 	}
@@ -73,7 +73,7 @@ func (m *Model) request(p agent.Prompt, name string) request {
 		r.Messages = append(r.Messages, messages(msg)...)
 	}
 	for _, d := range p.Tools {
-		r.Tools = append(r.Tools, tool{Type: "function", Function: description{d.Name, d.Description, d.Parameters}})
+		r.Tools = append(r.Tools, offer{Type: "function", Function: description{d.Name, d.Description, d.Parameters}})
 	}
 	return r
 }
