@@ -15,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"vela/protocol"
+	"vela/protocol/ganglia"
 )
 
 // The document for machines is made from the same table. Its root speaks as the gateway: what it receives is what a
@@ -243,6 +244,7 @@ func componentSchemas() object {
 		{"ErrorCode", enum(codes.String()+"\n", errorCodes())},
 		{"CancelReason", enum("Why an answer ended before its end.", protocol.CancelReasons())},
 		{"EndReason", enum("Why a session is over.", protocol.EndReasons())},
+		{"StatusAction", enum("What an agent may be doing.", ganglia.Actions())},
 	}
 	for _, t := range nestedStructs() {
 		if t.Name() != "Terms" { // its fields stand among those of session.ready
@@ -254,10 +256,23 @@ func componentSchemas() object {
 	}
 	for _, e := range upTo(2) {
 		if e.Since == 2 || grew(e) {
-			list = append(list, member{payloadName(e, 2), objectSchema("", flat(fields(e, 2)))})
+			list = append(list, payloadSchemas(e)...)
 		}
 	}
 	return list
+}
+
+// payloadSchemas is the schema of an event's payload in version 2, after those of its alternatives.
+func payloadSchemas(e protocol.Event) (list object) {
+	var oneOf []object
+	for _, v := range alternatives(e) {
+		list = append(list, member{v.name, objectSchema("", v.fields)})
+		oneOf = append(oneOf, ref("components/schemas/"+v.name))
+	}
+	if oneOf != nil {
+		return append(list, member{payloadName(e, 2), object{{"oneOf", oneOf}}})
+	}
+	return object{{payloadName(e, 2), objectSchema("", flat(fields(e, 2)))}}
 }
 
 func enum[S ~string](doc string, words []S) object {
@@ -287,6 +302,9 @@ func objectSchema(doc string, list []field) object {
 }
 
 func fieldSchema(f field) object {
+	if f.is != "" {
+		return object{{"type", "string"}, {"const", f.is}}
+	}
 	schema := typeSchema(f.typ)
 	if schema[0].name == "$ref" {
 		return schema // nothing may stand beside it
@@ -306,6 +324,10 @@ func typeSchema(t reflect.Type) object {
 		return ref("components/schemas/" + t.Name())
 	case reflect.TypeFor[protocol.Code]():
 		return ref("components/schemas/ErrorCode")
+	case reflect.TypeFor[ganglia.Action]():
+		return ref("components/schemas/StatusAction")
+	case reflect.TypeFor[ganglia.ArtifactType]():
+		return object{{"type", "string"}}
 	case reflect.TypeFor[string]():
 		return object{{"type", "string"}}
 	case reflect.TypeFor[bool]():
@@ -429,6 +451,12 @@ func TestAsyncAPISchemasRefuse(t *testing.T) {
 		"no terms":          {"v2.session.ready", `{"type":"session.ready","payload":{"sessionId":"6f1b2d0e-5c0a-4a7e-9d57-3f6f0c1f2a44"}}`},
 		"no reason":         {"v2.session.ended", `{"type":"session.ended","payload":{"reason":"tide"}}`},
 		"half a format":     {"v2.session.start", `{"type":"session.start","payload":{"audio":{"input":{"rate":16000}}}}`},
+		"no action":         {"v2.status", `{"type":"status","payload":{"type":"status","action":"dreaming"}}`},
+		"no status":         {"v2.status", `{"type":"status","payload":{"type":"content","action":"thinking"}}`},
+		"a chart":           {"v2.artifact", `{"type":"artifact","payload":{"type":"artifact","artifact_type":"chart"}}`},
+		"a diff of nothing": {"v2.artifact", `{"type":"artifact","payload":{"type":"artifact","artifact_type":"diff","file":"a"}}`},
+		"a line a word":     {"v2.artifact", `{"type":"artifact","payload":{"type":"artifact","artifact_type":"search_results","query":"","results":[{"file":"","line":"1","content":""}]}}`},
+		"no signal":         {"v2.signal", `{"type":"signal","payload":{"id":"x","type":"y","timestamp":1,"source":"z"}}`},
 		"retryable a word":  {"error", `{"type":"error","payload":{"code":"internal","message":"x","retryable":"no"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {

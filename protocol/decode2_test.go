@@ -130,6 +130,9 @@ func TestDecodeEnvelopeShapes(t *testing.T) {
 	for _, e := range protocol.Events() {
 		wire := protocol.AppendEnvelope(nil, protocol.Envelope{Message: filled(e)})
 		for _, f := range flat(fields(e, 2)) {
+			if f.is != "" {
+				continue // it says again what the envelope says
+			}
 			good := goodShapes(f.typ)
 			if f.optional || e.From == protocol.Server {
 				good = append(good, "null", "") // "" is a field that is not there

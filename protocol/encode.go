@@ -113,6 +113,10 @@ func whole(m Message) Message {
 	case ToolResult:
 		m.Output = objectOr(m.Output, nil)
 		return m
+	case Signal:
+		m.Payload = objectOr(m.Payload, json.RawMessage("{}"))
+		m.Metadata = objectOr(m.Metadata, nil)
+		return m
 	case SignalEmit:
 		m.Payload = objectOr(m.Payload, json.RawMessage("{}"))
 		return m

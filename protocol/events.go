@@ -3,6 +3,8 @@ package protocol
 import (
 	"encoding/json"
 	"reflect"
+
+	"vela/protocol/ganglia"
 )
 
 // State is the coarse phase of a session.
@@ -76,9 +78,9 @@ type (
 
 	// ApprovalAnswer is a yes or a no to a tool.
 	ApprovalAnswer struct {
-		ApprovalID string `json:"approvalId"`
+		ApprovalID string `json:"approvalId"` // from approval.request
 		Allow      bool   `json:"allow"`
-		Remember   bool   `json:"remember,omitempty"` // for the rest of the session
+		Remember   bool   `json:"remember,omitempty"` // it goes for this tool for the rest of the session, and nobody is asked again
 	}
 
 	// SignalEmit sends one of the five user interaction signals back to the host.
@@ -123,7 +125,7 @@ type Format struct {
 	Framing  string `json:"framing"`  // "json" or "binary"
 }
 
-// What the gateway sends.
+// What the gateway sends. Beside these, [ganglia.Status] and [ganglia.Artifact] are messages as they are.
 type (
 	// SessionReady says that the session exists, and its id, a UUID. In version 2 it says all that is in force.
 	SessionReady struct {
@@ -198,9 +200,9 @@ type (
 
 	// ToolCall says that the agent calls a tool.
 	ToolCall struct {
-		CallID string          `json:"callId"`
+		CallID string          `json:"callId"` // its tool.result has the same
 		Name   string          `json:"name"`
-		Input  json.RawMessage `json:"input"`
+		Input  json.RawMessage `json:"input"` // {} where it is over 64 KiB
 	}
 
 	// ToolResult says what a tool returned.
@@ -208,17 +210,28 @@ type (
 		CallID  string          `json:"callId"`
 		Name    string          `json:"name"`
 		Success bool            `json:"success"`
-		Output  json.RawMessage `json:"output,omitempty"`
+		Output  json.RawMessage `json:"output,omitempty"` // the tool's own; left out where there is none, or it is over 64 KiB
 	}
 
 	// ApprovalRequest asks whether a tool may run. No answer in time is a no.
 	ApprovalRequest struct {
 		ApprovalID string `json:"approvalId"`
-		CallID     string `json:"callId"`
+		CallID     string `json:"callId"` // of the tool.call in question
 		Name       string `json:"name"`
-		Summary    string `json:"summary"`
+		Summary    string `json:"summary"`   // one line for a person
 		Risk       string `json:"risk"`      // "low" or "high"
 		ExpiresMs  int64  `json:"expiresMs"` // from now
+	}
+
+	// Signal is a signal's envelope. [SignalOf] makes it of one.
+	Signal struct {
+		ID            string          `json:"id"`
+		SignalType    string          `json:"type"`
+		Timestamp     int64           `json:"timestamp"`               // Unix ms
+		Source        string          `json:"source"`                  // who produced it
+		CorrelationID string          `json:"correlationId,omitempty"` // groups the signals of one episode
+		Metadata      json.RawMessage `json:"metadata,omitempty"`      // the producer's own
+		Payload       json.RawMessage `json:"payload"`                 // as the type has it
 	}
 
 	// History is the conversation as the agent knows it, oldest first.
@@ -337,6 +350,7 @@ func (ThinkingDelta) Type() string      { return "thinking.delta" }
 func (ToolCall) Type() string           { return "tool.call" }
 func (ToolResult) Type() string         { return "tool.result" }
 func (ApprovalRequest) Type() string    { return "approval.request" }
+func (Signal) Type() string             { return "signal" }
 func (History) Type() string            { return "history" }
 func (TurnMetrics) Type() string        { return "turn.metrics" }
 func (SessionEnded) Type() string       { return "session.ended" }
@@ -383,7 +397,7 @@ var events = []Event{
 	{From: Client, Since: 2, zero: PlaybackAck{},
 		Doc: "How much of the answer's audio has been played; at least four a second while playing."},
 	{From: Client, Since: 2, zero: ApprovalAnswer{},
-		Doc: "Yes or no to a tool."},
+		Doc: "Yes or no to the tool of an approval.request, from any peer of a session with approvals: true. The first answer counts."},
 	{From: Client, Since: 2, zero: SignalEmit{},
 		Doc: "One of the five user interaction signals, back to the host."},
 	{From: Client, Since: 2, zero: SignalSubscribe{},
@@ -406,11 +420,17 @@ var events = []Event{
 	{From: Server, Since: 2, zero: ThinkingDelta{},
 		Doc: "The next piece of the agent's reasoning, which is no part of its answer."},
 	{From: Server, Since: 2, zero: ToolCall{},
-		Doc: "The agent calls a tool."},
+		Doc: "The agent calls a tool. A tool.result with the same callId follows, unless the answer ends first."},
 	{From: Server, Since: 2, zero: ToolResult{},
-		Doc: "What the tool returned."},
+		Doc: "What the tool returned, or why it failed. It also takes back an approval.request of the same callId."},
 	{From: Server, Since: 2, zero: ApprovalRequest{},
-		Doc: "May a tool run? No answer in time is a no."},
+		Doc: "May a tool run? Asked where approvals are on, answered with approval.answer; no answer in time is a no. The tool.result of its callId, or the end of the answer, takes it back."},
+	{From: Server, Since: 2, zero: ganglia.Status{},
+		Doc: "What the agent is doing, as a tool begins; the very object of the channel ganglia-events. The same action is said again only after 500 ms."},
+	{From: Server, Since: 2, zero: ganglia.Artifact{},
+		Doc: "Something to look at that came of a tool, after its tool.result; the very object of the channel ganglia-events."},
+	{From: Server, Since: 2, zero: Signal{},
+		Doc: "One signal of the pipeline, to a connection that has sent signal.subscribe. It has no seq and is never sent again."},
 	{From: Server, Since: 2, zero: History{},
 		Doc: "The conversation as the agent knows it, in answer to history.get and history.clear."},
 	{From: Server, Since: 2, zero: TurnMetrics{},

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"vela/protocol"
+	"vela/protocol/ganglia"
 )
 
 // Everything that is derived from the table in events.go and codes.go is written by a test, and held to it by the same
@@ -64,6 +65,7 @@ type field struct {
 	doc      string // the comment in events.go, "" if there is none
 	typ      reflect.Type
 	optional bool
+	is       string // the only value that it may have; "" where there is none such
 }
 
 // fields lists what an event's payload holds in a version. Which fields version 1 has is what AppendTo writes of an
@@ -85,6 +87,9 @@ func grew(e protocol.Event) bool { return e.Since == 1 && len(fields(e, 1)) < le
 
 func structFields(typ reflect.Type) []field {
 	var list []field
+	if e, ok := reflect.Zero(typ).Interface().(ganglia.Event); ok && typ.PkgPath() == reflect.TypeFor[ganglia.Event]().PkgPath() {
+		list = append(list, field{name: "type", typ: reflect.TypeFor[string](), is: e.Type()}) // which its MarshalJSON adds
+	}
 	for f := range typ.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" && !f.Anonymous {
@@ -94,9 +99,55 @@ func structFields(typ reflect.Type) []field {
 		if of.Kind() == reflect.Pointer {
 			of = of.Elem() // nil is left out, which optional says
 		}
-		list = append(list, field{name, fieldDocs[typ.Name()+"."+f.Name], of, options == "omitempty"})
+		list = append(list, field{name, fieldDocs[typ.Name()+"."+f.Name], of, options == "omitempty", ""})
 	}
 	return list
+}
+
+// alternative is one of the shapes that a payload may have, in place of a single one.
+type alternative struct {
+	name   string
+	fields []field
+}
+
+// alternatives lists those of an event: of an artifact, one for each of its types, by the tag that says which of them have a
+// field. All others have none.
+func alternatives(e protocol.Event) []alternative {
+	typ := reflect.TypeOf(e.Zero())
+	if typ != reflect.TypeFor[ganglia.Artifact]() {
+		return nil
+	}
+	of := map[string][]string{}
+	for f := range typ.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		of[name] = strings.Fields(f.Tag.Get("of"))
+	}
+	var list []alternative
+	for _, kind := range ganglia.ArtifactTypes() {
+		v := alternative{name: pascal(string(kind)) + "Artifact"}
+		for _, f := range structFields(typ) {
+			always, maybe := slices.Contains(of[f.name], string(kind)), slices.Contains(of[f.name], string(kind)+"?")
+			if len(of[f.name]) > 0 && !always && !maybe {
+				continue
+			}
+			f.optional = f.optional && !always
+			if f.name == "artifact_type" {
+				f.is = string(kind)
+			}
+			v.fields = append(v.fields, f)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// pascal writes snake_case as PascalCase.
+func pascal(snake string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(snake, "_") {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
 }
 
 // flat lists the members of embedded structs among the others.
@@ -188,11 +239,18 @@ func structName(e protocol.Event) string { return reflect.TypeOf(e.Zero()).Name(
 
 // fieldDocs holds the comments of the structs' fields, by Struct.Field, and typeDocs those of the structs themselves.
 var fieldDocs, typeDocs = func() (docs, types map[string]string) {
-	file, err := parser.ParseFile(token.NewFileSet(), "events.go", nil, parser.ParseComments)
-	if err != nil {
-		panic(err)
-	}
 	docs, types = map[string]string{}, map[string]string{}
+	for _, name := range []string{"events.go", "ganglia/ganglia.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			panic(err)
+		}
+		readDocs(file, docs, types)
+	}
+	return docs, types
+}()
+
+func readDocs(file *ast.File, docs, types map[string]string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if one, ok := n.(*ast.GenDecl); ok && one.Tok == token.TYPE && !one.Lparen.IsValid() {
 			name := one.Specs[0].(*ast.TypeSpec).Name.Name
@@ -214,8 +272,7 @@ var fieldDocs, typeDocs = func() (docs, types map[string]string) {
 		}
 		return false
 	})
-	return docs, types
-}()
+}
 
 // sentence makes one line of a comment. In which version a field is, the documents show by where they list it.
 func sentence(comment string) string {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"vela/protocol"
+	"vela/protocol/ganglia"
 )
 
 // messages2 has one example of every event as version 2 writes it, in the order of the table. Their bytes are in
@@ -47,7 +48,7 @@ var messages2 = []protocol.Envelope{
 	{Seq: 3, TS: 1767225600480, Message: protocol.TranscriptPartial{Text: "how far", ItemID: "i1"}},
 	{Seq: 4, TS: 1767225601200, Message: protocol.TranscriptFinal{Text: "how far is the harbour", ItemID: "i1"}},
 	{Seq: 7, TS: 1767225601720, Message: protocol.ResponseTextDelta{Text: "Three miles, ", ResponseID: "r1"}},
-	{Seq: 14, TS: 1767225603010, Message: protocol.ResponseCompleted{
+	{Seq: 16, TS: 1767225603010, Message: protocol.ResponseCompleted{
 		ResponseID: "r1",
 		Usage:      &protocol.Usage{PromptTokens: 212, CompletionTokens: 9},
 		HeardText:  "Three miles, to the north.",
@@ -67,25 +68,36 @@ var messages2 = []protocol.Envelope{
 	{Message: protocol.SessionClose{}},
 
 	{Seq: 6, TS: 1767225601215, Message: protocol.ResponseCreated{ResponseID: "r1", TurnID: "t1"}},
-	{Seq: 11, TS: 1767225602100, Message: protocol.ResponseAudioDelta{ResponseID: "r1", Chunk: "AAABAAIAAwA=", StartMs: 0, Text: "Three miles, "}},
-	{Seq: 15, TS: 1767225603030, Message: protocol.ResponseCancelled{
+	{Seq: 13, TS: 1767225602100, Message: protocol.ResponseAudioDelta{ResponseID: "r1", Chunk: "AAABAAIAAwA=", StartMs: 0, Text: "Three miles, "}},
+	{Seq: 17, TS: 1767225603030, Message: protocol.ResponseCancelled{
 		ResponseID: "r1", Reason: protocol.CancelBargeIn, HeardText: "Three miles, ", PlayedMs: 640,
 	}},
 	{Seq: 8, TS: 1767225601730, Message: protocol.ThinkingDelta{Text: "The chart says so."}},
-	{Seq: 9, TS: 1767225601740, Message: protocol.ToolCall{CallID: "c1", Name: "distance", Input: json.RawMessage(`{"to":"harbour"}`)}},
-	{Seq: 10, TS: 1767225601990, Message: protocol.ToolResult{CallID: "c1", Name: "distance", Success: true, Output: json.RawMessage(`{"miles":3}`)}},
-	{Seq: 12, TS: 1767225602200, Message: protocol.ApprovalRequest{
+	{Seq: 9, TS: 1767225601740, Message: protocol.ToolCall{CallID: "c1", Name: "read_file", Input: json.RawMessage(`{"path":"charts/harbour.md"}`)}},
+	{Seq: 11, TS: 1767225601990, Message: protocol.ToolResult{
+		CallID: "c1", Name: "read_file", Success: true, Output: json.RawMessage(`{"content":"# The harbour\n\nThree miles to the north.\n","path":"charts/harbour.md"}`),
+	}},
+	{Seq: 14, TS: 1767225602200, Message: protocol.ApprovalRequest{
 		ApprovalID: "p1", CallID: "c2", Name: "set_course", Summary: "Set the course to the north.", Risk: "high", ExpiresMs: 30_000,
+	}},
+	{Seq: 10, TS: 1767225601741, Message: ganglia.Status{Action: ganglia.ReadingFile, Detail: "charts/harbour.md", StartedAt: 1767225601740}},
+	{Seq: 12, TS: 1767225601991, Message: ganglia.Artifact{
+		ArtifactType: ganglia.Markdown, Title: "harbour.md", Path: "charts/harbour.md", Content: "# The harbour\n\nThree miles to the north.\n",
+	}},
+	{Message: protocol.Signal{
+		ID: "0d4c8b62-6a0e-4f0e-8a57-1b1f5f6f2f11", SignalType: "tool_call", Timestamp: 1767225601740, Source: "engine:pilot", CorrelationID: "t1",
+		Metadata: json.RawMessage(`{"model":"pilot-1"}`),
+		Payload:  json.RawMessage(`{"toolName":"read_file","agentId":"pilot","callId":"c1","input":{"path":"charts/harbour.md"}}`),
 	}},
 	{Message: protocol.History{Items: []protocol.HistoryItem{
 		{Role: "user", Text: "how far is the harbour", At: 1767225601200},
 		{Role: "assistant", Text: "Three miles, to the north.", HeardText: "Three miles, ", At: 1767225601215},
 	}}},
-	{Seq: 16, TS: 1767225603031, Message: protocol.TurnMetrics{
+	{Seq: 18, TS: 1767225603031, Message: protocol.TurnMetrics{
 		TurnID: "t1", SttMs: new(int64(210)), FirstTokenMs: new(int64(505)), FirstAudioMs: new(int64(890)),
 		GatewayMs: 6, TotalMs: 1815, Usage: &protocol.Usage{PromptTokens: 212, CompletionTokens: 9},
 	}},
-	{Seq: 18, TS: 1767225610000, Message: protocol.SessionEnded{Reason: protocol.EndClosed}},
+	{Seq: 20, TS: 1767225610000, Message: protocol.SessionEnded{Reason: protocol.EndClosed}},
 }
 
 var pcm16k = protocol.Format{Encoding: "pcm16", Rate: 16000, Framing: "json"}
@@ -305,6 +317,8 @@ func TestAppendEnvelopeTakesAnyRawJSON(t *testing.T) {
 		}{
 			{protocol.ToolCall{Input: json.RawMessage(raw)}, `"input":{}}`},
 			{protocol.ToolResult{Output: json.RawMessage(raw)}, `"success":false}`},
+			{protocol.Signal{Payload: json.RawMessage(raw)}, `"source":"","payload":{}}`},
+			{protocol.Signal{Metadata: json.RawMessage(raw)}, `"source":"","payload":{}}`},
 			{protocol.SignalEmit{Payload: json.RawMessage(raw)}, `"payload":{}}`},
 		} {
 			wire := protocol.AppendEnvelope(nil, protocol.Envelope{Message: c.message})

@@ -5,6 +5,9 @@
 // Every WebSocket text message is one envelope, {"type": string, "payload": object}. Start at [Message]: each event is
 // a struct whose JSON is the payload and whose Type is the envelope's type.
 //
+// Below it, package signal is the vocabulary for what agents do, and package ganglia that of what is shown of it: its
+// objects are the events status and artifact.
+//
 // The package is pure: it does no IO, starts no goroutine and reads no clock. All of it may be called from anywhere.
 package protocol
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vela/protocol"
+	"vela/protocol/ganglia"
 )
 
 // The document for people is written by a person, save for what the table knows better: those blocks stand between
@@ -55,13 +56,16 @@ func eventTable(events []protocol.Event, version int) string {
 }
 
 func payloadShape(e protocol.Event, version int) string {
+	if len(alternatives(e)) > 0 {
+		return structName(e)
+	}
 	var parts []string
 	for _, f := range fields(e, version) {
 		if f.name == "" {
 			parts = append(parts, "…"+f.typ.Name())
 			continue
 		}
-		parts = append(parts, f.name+questionMark(f)+": "+typeScriptType(f.typ))
+		parts = append(parts, f.name+questionMark(f)+": "+fieldType(f))
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
@@ -73,6 +77,18 @@ func typeBlock() string {
 	for _, t := range nestedStructs() {
 		fmt.Fprintf(&b, "type %s = %s;\n", t.Name(), typeScriptObject(structFields(t)))
 	}
+	for _, e := range upTo(2) {
+		list := alternatives(e)
+		var names []string
+		for _, v := range list {
+			fmt.Fprintf(&b, "type %s = %s;\n", v.name, typeScriptObject(v.fields))
+			names = append(names, v.name)
+		}
+		if len(list) > 0 {
+			fmt.Fprintf(&b, "type %s = %s;\n", structName(e), strings.Join(names, " | "))
+		}
+	}
+	fmt.Fprintf(&b, "type StatusAction = %s;\n", orWords(ganglia.Actions()))
 	fmt.Fprintf(&b, "type CancelReason = %s;\n", orWords(protocol.CancelReasons()))
 	fmt.Fprintf(&b, "type EndReason = %s;\n```\n", orWords(protocol.EndReasons()))
 	return b.String()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"vela/protocol"
+	"vela/protocol/ganglia"
 )
 
 // The browser's side of the contract is made from the same table, so that both sides share the names.
@@ -78,7 +79,13 @@ export type CancelReason =%s;
 
 /** Why a session is over. */
 export type EndReason =%s;
-`, union(protocol.CancelReasons()), union(protocol.EndReasons()))
+
+/** What an agent may be doing. One that is not known counts as thinking. */
+export type StatusAction =%s;
+
+/** What an artifact is. One that is not known is passed over. */
+export type ArtifactType =%s;
+`, union(protocol.CancelReasons()), union(protocol.EndReasons()), union(ganglia.Actions()), union(ganglia.ArtifactTypes()))
 	for _, t := range nestedStructs() {
 		p("/** %s */", typeDocs[t.Name()])
 		p("export type %s = %s;\n", t.Name(), typeScriptObject(structFields(t)))
@@ -104,7 +111,17 @@ func payloadName(e protocol.Event, version int) string {
 }
 
 func payloadType(p func(string, ...any), e protocol.Event, version int) {
+	list := alternatives(e)
+	var names []string
+	for _, v := range list {
+		p("export type %s = %s;\n", v.name, typeScriptObject(v.fields))
+		names = append(names, v.name)
+	}
 	p("/** %s */", docOf(e, version))
+	if len(list) > 0 {
+		p("export type %s =\n  | %s;\n", payloadName(e, version), strings.Join(names, "\n  | "))
+		return
+	}
 	p("export type %s = %s;\n", payloadName(e, version), typeScriptObject(fields(e, version)))
 }
 
@@ -124,7 +141,7 @@ func typeScriptObject(list []field) string {
 		if f.doc != "" {
 			fmt.Fprintf(&b, "  /** %s */\n", f.doc)
 		}
-		fmt.Fprintf(&b, "  %s: %s;\n", f.name+questionMark(f), typeScriptType(f.typ))
+		fmt.Fprintf(&b, "  %s: %s;\n", f.name+questionMark(f), fieldType(f))
 	}
 	return b.String() + "}" + with
 }
@@ -136,10 +153,20 @@ func questionMark(f field) string {
 	return ""
 }
 
+// fieldType is the TypeScript of a field's value.
+func fieldType(f field) string {
+	if f.is != "" {
+		return quote(f.is)
+	}
+	return typeScriptType(f.typ)
+}
+
 func typeScriptType(t reflect.Type) string {
 	switch t {
-	case reflect.TypeFor[protocol.State](), reflect.TypeFor[protocol.CancelReason](), reflect.TypeFor[protocol.EndReason]():
+	case reflect.TypeFor[protocol.State](), reflect.TypeFor[protocol.CancelReason](), reflect.TypeFor[protocol.EndReason](), reflect.TypeFor[ganglia.ArtifactType]():
 		return t.Name()
+	case reflect.TypeFor[ganglia.Action]():
+		return "StatusAction"
 	case reflect.TypeFor[protocol.Code]():
 		return "ErrorCode"
 	case reflect.TypeFor[string]():

@@ -16,7 +16,7 @@ func ArtifactOf(call signal.ToolCall, result signal.ToolResult) (Artifact, bool)
 	path := pathOf(in, out)
 	switch tools[call.ToolName] {
 	case read:
-		return readArtifact(path, out)
+		return readArtifact(path, in, out)
 	case edit:
 		diff := out.diff(path)
 		if diff == "" {
@@ -40,7 +40,7 @@ func pathOf(in, out object) string {
 	return line(path)
 }
 
-func readArtifact(path string, out object) (Artifact, bool) {
+func readArtifact(path string, in, out object) (Artifact, bool) {
 	content, ok := out.content()
 	if path == "" || !ok {
 		return Artifact{}, false
@@ -52,7 +52,7 @@ func readArtifact(path string, out object) (Artifact, bool) {
 	case "":
 		a.ArtifactType, a.Path = File, path
 	default:
-		a.File, a.Language, a.StartLine = path, language, out.startLine()
+		a.File, a.Language, a.StartLine = path, language, startLine(in, out)
 	}
 	return a, true
 }

@@ -60,6 +60,13 @@ func TestObjectsAreTheChannels(t *testing.T) {
 	}
 }
 
+func TestResultsAreAListEvenIfThereIsNone(t *testing.T) {
+	b, err := json.Marshal(ganglia.Artifact{ArtifactType: ganglia.SearchResults})
+	if want := `{"type":"artifact","artifact_type":"search_results","query":"","results":[]}`; err != nil || string(b) != want {
+		t.Errorf("%s: %v", b, err)
+	}
+}
+
 // What a type does not have does not get out, whatever was set.
 func TestAnArtifactHasOnlyItsOwnFields(t *testing.T) {
 	var all ganglia.Artifact

@@ -75,13 +75,15 @@ func blocks(raw json.RawMessage) (string, bool) {
 	return strings.Join(texts, "\n"), len(texts) > 0
 }
 
-// startLine is where in the file the content begins; 0 for its beginning, and where the result does not say.
-func (o object) startLine() int {
-	var n int
-	if json.Unmarshal(parse(o["file"])["startLine"], &n) != nil || n <= 1 {
-		return 0
+// startLine is where in the file the content begins, as the result says or else the call asked; 0 for its beginning.
+func startLine(in, out object) int {
+	for _, raw := range []json.RawMessage{parse(out["file"])["startLine"], in["offset"]} {
+		var n int
+		if json.Unmarshal(raw, &n) == nil && n > 1 {
+			return n
+		}
 	}
-	return n
+	return 0
 }
 
 // message says why a tool failed, in the tool's own words.

@@ -106,10 +106,11 @@ type rows struct {
 
 func (r *rows) add(file string, at int, content string) {
 	r.total++
-	if r.total > maxResults || r.total > len(r.list)+1 { // after the first that found no place, none does
+	if r.total > maxResults {
 		return
 	}
 	one := SearchResult{File: line(file), Line: at, Content: short(content, maxRow)}
+	// After the first that found no place, none does: the order would be another.
 	if r.bytes += len(one.File) + len(one.Content); r.bytes <= maxContent {
 		r.list = append(r.list, one)
 	}

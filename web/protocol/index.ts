@@ -152,6 +152,26 @@ export type EndReason =
   | "shutdown"
   | "error";
 
+/** What an agent may be doing. One that is not known counts as thinking. */
+export type StatusAction =
+  | "thinking"
+  | "searching_files"
+  | "reading_file"
+  | "writing_file"
+  | "editing_file"
+  | "web_search"
+  | "executing_command"
+  | "analyzing";
+
+/** What an artifact is. One that is not known is passed over. */
+export type ArtifactType =
+  | "diff"
+  | "code"
+  | "markdown"
+  | "file"
+  | "search_results"
+  | "error";
+
 /** How audio is written. */
 export type Format = {
   /** "pcm16" or "opus". */
@@ -193,6 +213,15 @@ export type Terms = {
 export type Usage = {
   promptTokens: number;
   completionTokens: number;
+};
+
+/** One place that a search found. */
+export type SearchResult = {
+  /** A path; empty in a row that only says something. */
+  file: string;
+  /** From 1; 0 where the search was for files. */
+  line: number;
+  content: string;
 };
 
 /** One part of a conversation. */
@@ -303,11 +332,12 @@ export type PlaybackAckPayload = {
   playedMs: number;
 };
 
-/** Yes or no to a tool. */
+/** Yes or no to the tool of an approval.request, from any peer of a session with approvals: true. The first answer counts. */
 export type ApprovalAnswerPayload = {
+  /** From approval.request. */
   approvalId: string;
   allow: boolean;
-  /** For the rest of the session. */
+  /** It goes for this tool for the rest of the session, and nobody is asked again. */
   remember?: boolean;
 };
 
@@ -369,31 +399,155 @@ export type ThinkingDeltaPayload = {
   text: string;
 };
 
-/** The agent calls a tool. */
+/** The agent calls a tool. A tool.result with the same callId follows, unless the answer ends first. */
 export type ToolCallPayload = {
+  /** Its tool.result has the same. */
   callId: string;
   name: string;
+  /** {} where it is over 64 KiB. */
   input: Record<string, unknown>;
 };
 
-/** What the tool returned. */
+/** What the tool returned, or why it failed. It also takes back an approval.request of the same callId. */
 export type ToolResultPayload = {
   callId: string;
   name: string;
   success: boolean;
+  /** The tool's own; left out where there is none, or it is over 64 KiB. */
   output?: Record<string, unknown>;
 };
 
-/** May a tool run? No answer in time is a no. */
+/** May a tool run? Asked where approvals are on, answered with approval.answer; no answer in time is a no. The tool.result of its callId, or the end of the answer, takes it back. */
 export type ApprovalRequestPayload = {
   approvalId: string;
+  /** Of the tool.call in question. */
   callId: string;
   name: string;
+  /** One line for a person. */
   summary: string;
   /** "low" or "high". */
   risk: string;
   /** From now. */
   expiresMs: number;
+};
+
+/** What the agent is doing, as a tool begins; the very object of the channel ganglia-events. The same action is said again only after 500 ms. */
+export type StatusPayload = {
+  type: "status";
+  action: StatusAction;
+  /** A path, a pattern, a query or a command: one line, at most 1 KiB. */
+  detail?: string;
+  /** Unix ms. */
+  startedAt?: number;
+};
+
+export type DiffArtifact = {
+  type: "artifact";
+  artifact_type: "diff";
+  /** For a person. */
+  title?: string;
+  /** The piece of the answer that it belongs to. */
+  segmentId?: string;
+  /** A path. */
+  file: string;
+  /** A unified diff, bounded as a content is. */
+  diff: string;
+};
+
+export type CodeArtifact = {
+  type: "artifact";
+  artifact_type: "code";
+  /** For a person. */
+  title?: string;
+  /** The piece of the answer that it belongs to. */
+  segmentId?: string;
+  /** A path. */
+  file?: string;
+  /** As highlighters call it, such as go. */
+  language?: string;
+  /** Where in the file the content begins, from 1. */
+  startLine?: number;
+  /** At most 256 KiB; if it was cut, its last line says so. */
+  content: string;
+};
+
+export type MarkdownArtifact = {
+  type: "artifact";
+  artifact_type: "markdown";
+  /** For a person. */
+  title?: string;
+  /** The piece of the answer that it belongs to. */
+  segmentId?: string;
+  /** A path. */
+  path?: string;
+  /** At most 256 KiB; if it was cut, its last line says so. */
+  content: string;
+};
+
+export type FileArtifact = {
+  type: "artifact";
+  artifact_type: "file";
+  /** For a person. */
+  title?: string;
+  /** The piece of the answer that it belongs to. */
+  segmentId?: string;
+  /** A path. */
+  path: string;
+  /** As highlighters call it, such as go. */
+  language?: string;
+  /** At most 256 KiB; if it was cut, its last line says so. */
+  content: string;
+};
+
+export type SearchResultsArtifact = {
+  type: "artifact";
+  artifact_type: "search_results";
+  /** For a person. */
+  title?: string;
+  /** The piece of the answer that it belongs to. */
+  segmentId?: string;
+  /** What was searched for. */
+  query: string;
+  /** At most 1,000. */
+  results: SearchResult[];
+};
+
+export type ErrorArtifact = {
+  type: "artifact";
+  artifact_type: "error";
+  /** For a person. */
+  title?: string;
+  /** The piece of the answer that it belongs to. */
+  segmentId?: string;
+  /** For a person. */
+  message: string;
+  /** Vela never sends one. */
+  stack?: string;
+};
+
+/** Something to look at that came of a tool, after its tool.result; the very object of the channel ganglia-events. */
+export type ArtifactPayload =
+  | DiffArtifact
+  | CodeArtifact
+  | MarkdownArtifact
+  | FileArtifact
+  | SearchResultsArtifact
+  | ErrorArtifact;
+
+/** One signal of the pipeline, to a connection that has sent signal.subscribe. It has no seq and is never sent again. */
+export type SignalPayload = {
+  id: string;
+  type: string;
+  /** Unix ms. */
+  timestamp: number;
+  /** Who produced it. */
+  source: string;
+  /** Groups the signals of one episode. */
+  correlationId?: string;
+  /** The producer's own. */
+  metadata?: Record<string, unknown>;
+  /** As the type has it. */
+  payload: Record<string, unknown>;
 };
 
 /** The conversation as the agent knows it, in answer to history.get and history.clear. */
@@ -457,6 +611,9 @@ export type ServerEventV2 =
   | MessageEnvelopeV2<"tool.call", ToolCallPayload>
   | MessageEnvelopeV2<"tool.result", ToolResultPayload>
   | MessageEnvelopeV2<"approval.request", ApprovalRequestPayload>
+  | MessageEnvelopeV2<"status", StatusPayload>
+  | MessageEnvelopeV2<"artifact", ArtifactPayload>
+  | MessageEnvelopeV2<"signal", SignalPayload>
   | MessageEnvelopeV2<"history", HistoryPayload>
   | MessageEnvelopeV2<"turn.metrics", TurnMetricsPayload>
   | MessageEnvelopeV2<"session.ended", SessionEndedPayload>;
@@ -495,6 +652,9 @@ export const serverEventTypesV2 = [
   "tool.call",
   "tool.result",
   "approval.request",
+  "status",
+  "artifact",
+  "signal",
   "history",
   "turn.metrics",
   "session.ended",
