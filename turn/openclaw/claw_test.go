@@ -97,6 +97,7 @@ type conn struct {
 	read func() ([]byte, error)
 	put  func([]byte) error
 	end  func(code int)
+	gone chan struct{} // closed when nothing more is read
 	mu   sync.Mutex
 }
 
@@ -113,8 +114,12 @@ func (n *conn) write(frames ...[]byte) {
 // tick says every 30 s that it is there.
 func (n *conn) tick(long time.Duration) {
 	for range long / (30 * time.Second) {
-		time.Sleep(30 * time.Second)
-		n.write([]byte(`{"type":"event","event":"tick","payload":{"ts":1}}`))
+		select {
+		case <-time.After(30 * time.Second):
+			n.write([]byte(`{"type":"event","event":"tick","payload":{"ts":1}}`))
+		case <-n.gone:
+			return
+		}
 	}
 }
 
@@ -139,11 +144,9 @@ func (n *conn) serve() {
 	defer wg.Wait()
 	for {
 		message, err := n.read()
-		if err != nil {
-			return
-		}
 		var q call
-		if json.Unmarshal(message, &q) != nil {
+		if err != nil || json.Unmarshal(message, &q) != nil {
+			close(n.gone)
 			return
 		}
 		c.calls <- q
@@ -228,6 +231,7 @@ func (c *claw) listen(t testing.TB) string {
 		c.mu.Unlock()
 		n := &conn{
 			claw: c,
+			gone: make(chan struct{}),
 			read: func() ([]byte, error) { _, m, err := ws.Read(r.Context()); return m, err },
 			put:  func(m []byte) error { return ws.Write(r.Context(), websocket.MessageText, m) },
 			end:  func(code int) { _ = ws.Close(websocket.StatusCode(max(code, 1000)), "") },
@@ -278,6 +282,7 @@ func (c *claw) dialed(context.Context, string) (socket, error) {
 	p := &pipe{toVela: make(chan []byte), fromVela: make(chan []byte), gone: make(chan struct{})}
 	n := &conn{
 		claw: c,
+		gone: make(chan struct{}),
 		read: func() ([]byte, error) { return take(context.Background(), p.gone, p.fromVela) },
 		put:  func(m []byte) error { return hand(context.Background(), p.gone, p.toVela, m) },
 		end:  func(int) { _ = p.Close() },
