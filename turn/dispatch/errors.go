@@ -1,0 +1,53 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"vela/protocol"
+)
+
+// failure is why a turn was not answered, in three versions: for the client, for whoever watches signal.json, and for
+// the log. What a responder says of itself is in the log alone: it may name anything.
+type failure struct {
+	code  protocol.Code
+	words string // for the client
+	told  string // in signal.json; empty where it stands there already, or nothing can be written
+	cause error  // for the log
+}
+
+func (f *failure) Error() string       { return f.words }
+func (f *failure) Code() protocol.Code { return f.code }
+func (f *failure) Unwrap() error       { return f.cause }
+
+func unusable(cause error) error {
+	return &failure{protocol.CodeAgentUnavailable, "The agent's folder cannot be used. Ask whoever runs the gateway to look into its log.", "", cause}
+}
+
+func late(s Signal, after time.Duration) error {
+	told := fmt.Sprintf("timeout: no artifact for dispatch_id %d within %v", s.DispatchID, after)
+	return &failure{protocol.CodeAgentTimeout, "The agent did not answer in time. Ask again.", told, inCase(s, told)}
+}
+
+func unreadable(cause error) error {
+	return &failure{protocol.CodeAgentFailed, "The agent's answer could not be read. Ask again.", cause.Error(), cause}
+}
+
+func reported(s Signal) error {
+	return &failure{protocol.CodeAgentFailed, "The agent reported an error. Ask again.", "", inCase(s, "the responder reports: "+brief(s.Error))}
+}
+
+func inCase(s Signal, what string) error {
+	return errors.New(s.CaseID + " " + string(s.Step) + ": " + what)
+}
+
+// brief makes one line of at most 500 bytes of what somebody else wrote.
+func brief(text string) string {
+	line := strings.Join(strings.Fields(strings.ToValidUTF8(text, "�")), " ")
+	if len(line) > 500 {
+		line = strings.ToValidUTF8(line[:497], "") + "…"
+	}
+	return line
+}
