@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,13 +128,35 @@ func TestVersion3KnowsNoInterruption(t *testing.T) {
 
 // nobody is where no OpenClaw listens; it notes when it was dialed.
 type nobody struct {
+	mu    sync.Mutex
 	start time.Time
 	at    []string
+	there *claw // an OpenClaw all the same
 }
 
-func (n *nobody) dial(context.Context, string) (socket, error) {
+func (n *nobody) dial(ctx context.Context, url string) (socket, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.there != nil {
+		return n.there.dialed(ctx, url)
+	}
 	n.at = append(n.at, time.Since(n.start).String())
 	return nil, errors.New("connection refused")
+}
+
+// from starts the list anew.
+func (n *nobody) from(there *claw) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.start, n.at, n.there = time.Now(), nil, there
+}
+
+// dialed says when it was.
+func (n *nobody) dialed() string {
+	synctest.Wait()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return strings.Join(n.at, " ")
 }
 
 func TestTriesAgain(t *testing.T) {
@@ -141,68 +164,58 @@ func TestTriesAgain(t *testing.T) {
 		n := &nobody{start: time.Now()}
 		client := started(t, Config{dial: n.dial})
 		time.Sleep(time.Hour)
-		synctest.Wait()
-		want := []string{"0s", "1s", "3s", "7s", "15s", "31s", "1m1s", "1m31s", "2m1s", "2m31s", "3m1s"}
-		if !slices.Equal(n.at, want) {
-			t.Errorf("dialed at %v, want %v", n.at, want)
+		const want = "0s 1s 3s 7s 15s 31s 1m1s 1m31s 2m1s 2m31s 3m1s"
+		if got := n.dialed(); got != want {
+			t.Errorf("dialed at %s, want %s", got, want)
 		}
 		if s := client.Status(); s.Phase != Idle || s.Why != errSilent.words {
 			t.Errorf("status %v", s)
 		}
-		n.start, n.at = time.Now(), nil
+		n.from(nil)
 		_, err := heard(t.Context(), engine(t, client), request1)
-		if code(err) != protocol.CodeAgentUnavailable || err.Error() != errSilent.words || len(n.at) != 1 || n.at[0] != "0s" {
-			t.Errorf("a turn: %v, dialed at %v", err, n.at)
+		if got := n.dialed(); code(err) != protocol.CodeAgentUnavailable || err.Error() != errSilent.words || got != "0s" {
+			t.Errorf("a turn: %v, dialed at %s", err, got)
 		}
 		if s := client.Status(); s.Phase != Waiting {
 			t.Errorf("status %v: the turn begins the tries anew", s)
 		}
 		time.Sleep(time.Hour)
-		synctest.Wait()
-		if !slices.Equal(n.at, want) {
-			t.Errorf("then dialed at %v, want %v", n.at, want)
+		if got := n.dialed(); got != want {
+			t.Errorf("then dialed at %s, want %s", got, want)
 		}
 	})
 }
 
 func TestATurnDoesNotWaitForATryThatIsDueLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &nobody{start: time.Now()}
+		n := &nobody{}
 		client := started(t, Config{dial: n.dial})
 		time.Sleep(40 * time.Second)
-		n.start, n.at = time.Now(), nil
+		n.from(nil)
 		if _, err := heard(t.Context(), engine(t, client), request1); err == nil {
 			t.Error("no error")
 		}
 		time.Sleep(59 * time.Second)
-		synctest.Wait()
-		if want := []string{"0s", "30s"}; !slices.Equal(n.at, want) { // one at once, and it counts as a try
-			t.Errorf("dialed at %v, want %v", n.at, want)
+		if got := n.dialed(); got != "0s 30s" { // one at once, and it counts as a try
+			t.Errorf("dialed at %s", got)
 		}
 	})
 }
 
 func TestSuccessBeginsTheTriesAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, n := play(t, "hello-v4"), &nobody{}
-		c.calls = make(chan call, 16)
-		there := true
-		client := started(t, Config{dial: func(ctx context.Context, url string) (socket, error) {
-			if there {
-				return c.dialed(ctx, url)
-			}
-			return n.dial(ctx, url)
-		}})
+		c := play(t, "hello-v4")
+		n := &nobody{there: c}
+		client := started(t, Config{dial: n.dial})
 		synctest.Wait()
 		for range 2 {
-			there, n.start, n.at = false, time.Now(), nil
+			n.from(nil)
 			c.hangUp()
 			time.Sleep(20 * time.Second)
-			synctest.Wait()
-			if want := []string{"1s", "3s", "7s", "15s"}; !slices.Equal(n.at, want) {
-				t.Errorf("dialed at %v, want %v", n.at, want)
+			if got := n.dialed(); got != "1s 3s 7s 15s" {
+				t.Errorf("dialed at %s", got)
 			}
-			there = true
+			n.from(c)
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			if s := client.Status(); s.Phase != Connected {
