@@ -31,6 +31,7 @@ type answer struct {
 	tools     []turn.ToolUse // in the order of their calls
 	open      []open         // questions that nobody has answered
 	questions int            // so far
+	working   working
 }
 
 // said is one thing that an engine yields or asks, or that it has ended.
@@ -63,7 +64,10 @@ func (s *Session) ask(ctx context.Context, who NamedEngine, text string, mocked 
 	s.sttTook = 0
 	s.answer = a
 	ctx = s.traceAnswer(ctx, a)
+	a.working.phrases = who.Ponder
 	s.emit2(protocol.ResponseCreated{ResponseID: a.id, TurnID: a.turn})
+	s.silence(0)
+	s.ponder()
 	req := turn.Request{SessionID: s.cfg.ID, TurnID: a.turn, Text: text, Ask: a.put}
 	if !mocked {
 		req.History = slices.Clip(s.history) // an engine that appends to it gets a copy
@@ -123,10 +127,14 @@ func (a *answer) put(ctx context.Context, q turn.Question) (turn.Answer, error) 
 
 // nextTick is when the answer may have waited for too long: for its engine, or for a person.
 func (a *answer) nextTick(now time.Time, silent time.Duration) time.Duration {
-	if len(a.open) == 0 {
-		return silent - now.Sub(a.heardFrom)
+	next := silent - now.Sub(a.heardFrom)
+	if len(a.open) > 0 {
+		next = a.open[0].until.Sub(now) // the oldest question
 	}
-	return a.open[0].until.Sub(now) // the oldest question
+	if due := a.working.due; !due.IsZero() {
+		next = min(next, due.Sub(now))
+	}
+	return next
 }
 
 // say does what one signal of the engine means for the session.
@@ -154,6 +162,7 @@ func (s *Session) show(p signal.Payload, at time.Time) {
 		if s.machine.can(evSay) {
 			s.enter(evSay)
 		}
+		a.working.due = time.Time{}
 		a.text.WriteString(p.Content)
 		s.emit(protocol.ResponseTextDelta{Text: p.Content, ResponseID: a.id})
 	case signal.Thinking:

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"vela/protocol"
+	"vela/protocol/ganglia"
 )
 
 // Event is one thing that a peer shows.
@@ -125,6 +126,14 @@ func (l *eventLog) after(seq uint64) ([]Event, bool) {
 	return events, true
 }
 
+func artifactWeight(a ganglia.Artifact) int {
+	n := 256 + len(a.Content) + len(a.Diff) + len(a.Message)
+	for _, r := range a.Results {
+		n += 48 + len(r.File) + len(r.Content)
+	}
+	return n
+}
+
 // weight is about what an event holds in memory beside its place in the ring, in bytes.
 func weight(m protocol.Message) int {
 	const base = 32
@@ -149,6 +158,8 @@ func weight(m protocol.Message) int {
 		return base + len(m.Output)
 	case protocol.ApprovalRequest:
 		return base + len(m.Summary)
+	case ganglia.Artifact:
+		return base + artifactWeight(m)
 	}
 	return base
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"vela/protocol"
+	"vela/protocol/ganglia"
 	"vela/protocol/signal"
 	"vela/session"
 	"vela/turn/deterministic"
@@ -51,6 +52,7 @@ type moment struct {
 
 // taken2 is an input as a journal has it.
 type taken2 struct {
+	at     int64           // ns
 	Kind   string          `json:"kind"`
 	Peer   int             `json:"peer"`
 	Seat   int             `json:"seat"`
@@ -76,6 +78,7 @@ type taken2 struct {
 func (r *records) Write(line []byte) (int, error) {
 	var l struct {
 		Journal int
+		At      int64
 		In      *taken2
 		Event   json.RawMessage
 	}
@@ -85,6 +88,7 @@ func (r *records) Write(line []byte) (int, error) {
 	switch {
 	case err != nil:
 	case l.In != nil:
+		l.In.at = l.At
 		r.all = append(r.all, moment{in: l.In})
 	case l.Event != nil:
 		var e protocol.Envelope
@@ -147,6 +151,10 @@ func brief2(e session.Event) string {
 		words = "metrics " + m.TurnID
 	case protocol.Error:
 		words = fmt.Sprintf("! %s %s", m.Code, m.Ref)
+	case ganglia.Status:
+		words = "doing " + string(m.Action)
+	case ganglia.Artifact:
+		words = "artifact " + string(m.ArtifactType)
 	case protocol.ApprovalRequest:
 		words = fmt.Sprintf("may %s %s", m.ApprovalID, m.Name)
 	case protocol.History:
@@ -299,6 +307,9 @@ type model2 struct {
 	used      bool // a tool
 	completed bool
 
+	doing   string // the last status
+	doingAt int64
+
 	approvals bool
 	open      map[string]string // what each open question is about
 	questions int               // of the answer that runs
@@ -399,7 +410,7 @@ func (m *model2) ask(text string, mocked bool) {
 	m.enter("thinking")
 	m.asked++
 	m.answers, m.mocked, m.text, m.completed, m.used = fmt.Sprint("r", m.asked), mocked, "", false, false
-	m.open, m.questions = map[string]string{}, 0
+	m.open, m.questions, m.doing = map[string]string{}, 0, ""
 	m.emit("created %s t%d", m.answers, m.asked)
 }
 
@@ -514,8 +525,15 @@ func (m *model2) signal(in taken2) {
 	case signal.ToolCall:
 		m.used = true
 		m.emit("tool.call")
+		if doing := map[string]string{"read": "reading_file", "list": "thinking", "clock": "thinking"}[p.ToolName]; doing != m.doing || in.at-m.doingAt > 500e6 {
+			m.doing, m.doingAt = doing, in.at
+			m.emit("doing %s", doing)
+		}
 	case signal.ToolResult:
 		m.emit("tool.result")
+		if !p.Success {
+			m.emit("artifact error")
+		}
 	case signal.Completion:
 		m.completed = true
 	}
@@ -738,7 +756,7 @@ func rules2(t *testing.T, events []session.Event) {
 			if of = m.ResponseID; state != protocol.Speaking {
 				t.Errorf("event %d is part of an answer while %s", n, state)
 			}
-		case protocol.ThinkingDelta, protocol.ToolCall, protocol.ToolResult, protocol.ApprovalRequest:
+		case protocol.ThinkingDelta, protocol.ToolCall, protocol.ToolResult, protocol.ApprovalRequest, ganglia.Status, ganglia.Artifact:
 			if open == "" {
 				t.Errorf("event %d is of an agent that nobody asked", n)
 			}

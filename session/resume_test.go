@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"vela/protocol"
+	"vela/protocol/ganglia"
 	"vela/session"
 	"vela/turn"
 	"vela/turn/deterministic"
@@ -252,6 +253,10 @@ func timeless(events []session.Event) []string {
 			}
 			metrics.TotalMs, metrics.GatewayMs = 0, 0
 			m = metrics
+		}
+		if status, ok := m.(ganglia.Status); ok {
+			status.StartedAt = 0
+			m = status
 		}
 		lines = append(lines, string(protocol.AppendEnvelope(nil, protocol.Envelope{Seq: e.Seq, Message: m})))
 	}

@@ -14,7 +14,7 @@
 //
 // The files: mailbox.go is the one way in, peers.go who sits where, fsm.go the table of phases, settings.go what is in
 // force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, tools.go and approvals.go what an
-// agent does and may do on the way, history.go what is remembered, events.go the numbered
+// agent does and may do on the way, activity.go what is seen of that, history.go what is remembered, events.go the numbered
 // events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a session
 // beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is how
 // much a client may say, times.go, metrics.go and trace.go say where the time went.
@@ -305,6 +305,7 @@ func (s *Session) tick() error {
 		s.goDeaf(errNoFinal)
 	}
 	s.expire()
+	s.ponder()
 	if a := s.answer; a != nil && len(a.open) == 0 && s.since(a.heardFrom) >= s.cfg.AgentSilent {
 		s.failAnswer(errAgentSilent)
 	}

@@ -22,6 +22,7 @@ func (s *Session) call(p signal.ToolCall) {
 	a.tools = a.tools[max(0, len(a.tools)-maxToolsKept):]
 	s.traceCall(p.CallID, p.ToolName)
 	s.emit2(protocol.ToolCall{CallID: p.CallID, Name: p.ToolName, Input: object(atMost(p.Input, maxToolShown))})
+	s.begun(p)
 }
 
 // result is what a tool returned.
@@ -30,6 +31,7 @@ func (s *Session) result(p signal.ToolResult) {
 	s.trace.result(s.now, p.CallID, p.Success)
 	s.settle(turn.Answer{}, func(o open) bool { return o.CallID == p.CallID }) // nobody waits for it any more
 	s.emit2(protocol.ToolResult{CallID: p.CallID, Name: p.ToolName, Success: p.Success, Output: atMost(p.Output, maxToolShown)})
+	s.ended(p)
 }
 
 // returned puts a result to its call.

@@ -24,7 +24,7 @@ import (
 
 // TestTranscripts2 replays testdata/transcripts/v2, which are like those of version 1 (TestTranscripts), but for these:
 //
-//   - session may also have "window", "idle", "silence" (of an agent) and "recognise", each with a time;
+//   - session may also have "ponder" with phrases, and "window", "idle", "silence" (of an agent) and "recognise", each with a time;
 //   - client begins with session.start, which configures the session; one that is refused may be followed by another.
 //     The peer that sends it is called "one". "@join room" takes the room's seat and "@join two" the socket's, as
 //     a peer of that name; "@resume two 5" is a socket that has the events up to 5. "two: " before a line says who
@@ -278,12 +278,15 @@ func version2(cfg session.Config) session.Config {
 func configOf2(t *testing.T, text string) session.Config {
 	t.Helper()
 	times, engine, recogniser, rest := map[string]time.Duration{}, turn.Engine(nil), session.Transcriber(nil), ""
+	var ponder []string
 	for l := range strings.Lines(text) {
 		key, value, _ := strings.Cut(l, ":")
 		value = strings.TrimSpace(value)
 		switch {
 		case key == "window" || key == "idle" || key == "silence" || key == "recognise":
 			times[key] = duration(t, value)
+		case key == "ponder":
+			ponder = strings.Split(value, " | ")
 		case key == "engine" && engines2[value] != nil:
 			engine = engines2[value]
 		case key == "recogniser" && recognisers2[value] != nil:
@@ -297,6 +300,9 @@ func configOf2(t *testing.T, text string) session.Config {
 	if engine != nil {
 		cfg.Agents = agents(engine)
 	}
+	for i := range cfg.Agents {
+		cfg.Agents[i].Ponder = ponder
+	}
 	if recogniser != nil {
 		cfg.Transcriber = recogniser
 	}
@@ -306,6 +312,46 @@ func configOf2(t *testing.T, text string) session.Config {
 var engines2 = map[string]turn.Engine{
 	"remembers": engine(func(_ context.Context, req turn.Request, yield yieldSignal) {
 		_ = yield(delta(fmt.Sprintf("I know %d parts.", len(req.History))), nil) && yield(done, nil)
+	}),
+	// It looks at files, changes one, and tries what does not work: with the pauses in which a person watches.
+	"looks and changes": engine(func(ctx context.Context, _ turn.Request, yield yieldSignal) {
+		for _, step := range []struct {
+			after        time.Duration
+			id, name, in string
+			success      bool
+			out          string
+		}{
+			{0, "c1", "read_file", `{"path":"session/fsm.go"}`, true, `{"path":"session/fsm.go","content":"package session\n"}`},
+			{200 * time.Millisecond, "c2", "Read", `{"file_path":"README.md"}`, true, `{"content":"# Vela\n"}`},
+			{400 * time.Millisecond, "c3", "read_file", `{"path":"notes"}`, true, `{"path":"notes","content":"todo\n"}`},
+			{0, "c4", "grep", `{"pattern":"func .*"}`, true, `{"content":"session/fsm.go:12:func newMachine() *machine {"}`},
+			{0, "c5", "edit_file", `{"path":"a.txt","old_string":"one","new_string":"two"}`, true, `{"path":"a.txt","content":"Done.","diff":"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"}`},
+			{0, "c6", "bash", `{"command":"make test"}`, false, `{"error":"exit status 1"}`},
+		} {
+			if sleep(ctx, step.after) != nil ||
+				!yield(signal.ToolCall{ToolName: step.name, AgentID: "test", CallID: step.id, Input: []byte(step.in)}, nil) ||
+				!yield(signal.ToolResult{ToolName: step.name, AgentID: "test", CallID: step.id, Success: step.success, Output: []byte(step.out)}, nil) {
+				return
+			}
+		}
+		_ = yield(delta("Done."), nil) && yield(done, nil)
+	}),
+	// It is silent before it speaks, while it speaks, and while a tool runs.
+	"takes its time": engine(func(ctx context.Context, _ turn.Request, yield yieldSignal) {
+		for _, step := range []struct {
+			after time.Duration
+			p     signal.Payload
+		}{
+			{7 * time.Second, delta("I will look.")},
+			{4 * time.Second, signal.ToolCall{ToolName: "bash", AgentID: "test", CallID: "c1", Input: []byte(`{"command":"sleep 7"}`)}},
+			{7 * time.Second, signal.ToolResult{ToolName: "bash", AgentID: "test", CallID: "c1", Success: true, Output: []byte(`{"content":""}`)}},
+			{4 * time.Second, delta(" Done.")},
+			{4 * time.Second, done},
+		} {
+			if sleep(ctx, step.after) != nil || !yield(step.p, nil) {
+				return
+			}
+		}
 	}),
 	// It calls a tool twice, asks a model three times, and lets the client see what it can.
 	"works hard": engine(func(ctx context.Context, _ turn.Request, yield yieldSignal) {
@@ -364,7 +410,7 @@ func TestTranscripts2ShowTheWholeContract(t *testing.T) {
 		client = append(client, a.section["client"]...)
 		server = append(server, a.section["server"]...)
 	}
-	later := map[string]bool{"response.audio.delta": true}
+	later := map[string]bool{"response.audio.delta": true, "signal": true}
 	for _, e := range protocol.Events() {
 		where := server
 		if e.From == protocol.Client {
