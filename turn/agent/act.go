@@ -25,15 +25,10 @@ func (t *loop) act(ctx context.Context, calls []tool.Call) ([]Result, error) {
 	reports := make(chan signal.Payload, t.cfg.MaxParallel) // a tool waits while it is full
 	defer func() {
 		stop()
-		for range reports { // until the last tool has ended, whatever ended the loop below
+		for range reports { // until the last tool has ended, whatever ended the loop below: none waits for ever
 		}
 	}()
-	door := tool.Observe(t.tools, t.cfg.ID, func(p signal.Payload) {
-		select {
-		case reports <- p:
-		case <-ctx.Done():
-		}
-	})
+	door := tool.Observe(t.tools, t.cfg.ID, func(p signal.Payload) { reports <- p })
 	results := make([]Result, len(calls))
 	go func() {
 		defer close(reports)

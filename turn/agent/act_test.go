@@ -151,8 +151,9 @@ func TestToolsEndWithTheTurn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var running atomic.Int32
+				var running, started atomic.Int32
 				wait := func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+					started.Add(1)
 					running.Add(1)
 					defer running.Add(-1)
 					<-ctx.Done()
@@ -181,6 +182,9 @@ func TestToolsEndWithTheTurn(t *testing.T) {
 						return end(cancel)
 					})
 				}()
+				if n := started.Load(); n != 2 {
+					t.Errorf("%d tools were started, want the first 2 of 4", n)
+				}
 				if running.Load() != 0 || after != 0 || len(model.prompts) != 1 {
 					t.Errorf("%d tools still run, %d signals came after the end, %d prompts", running.Load(), after, len(model.prompts))
 				}
@@ -231,6 +235,20 @@ func TestApprovals(t *testing.T) {
 				t.Errorf("%s: told %+v", name, r)
 			}
 		}
+	}
+}
+
+// The model is not told of tools that are denied.
+func TestDeniedTools(t *testing.T) {
+	model := once("quick")
+	rules := tool.Rules{Default: tool.Allow, Tools: map[string]tool.Rule{"quick": tool.Deny}}
+	a := newAgent(t, agent.Config{Model: model, Rules: rules, Tools: tools{"quick": say(0), "slow": say(0)}})
+	got, err := run(context.Background(), a, turn.Request{Text: "go"})
+	if d := model.prompts[0].Tools; err != nil || len(d) != 1 || d[0].Name != "slow" {
+		t.Errorf("%v; the model was told of %v", err, d)
+	}
+	if r := of[signal.ToolResult](got); len(r) != 1 || r[0].Success {
+		t.Errorf("told %+v", r)
 	}
 }
 

@@ -51,7 +51,13 @@ func TestFit(t *testing.T) {
 			[][]Message{talk("1")},
 			[]Message{user("now"), assistant("", clock("c")), results(large), assistant("", clock("d")), results(large), assistant("", clock("e")), results(small)},
 			700,
-			slices.Concat([]Message{user("now"), assistant("", clock("c")), results(note), assistant("", clock("d")), results(large), assistant("", clock("e")), results(small)}),
+			[]Message{user("now"), assistant("", clock("c")), results(note), assistant("", clock("d")), results(large), assistant("", clock("e")), results(small)},
+		},
+		"no more than has to": {
+			nil,
+			[]Message{user("now"), assistant("", clock("c")), results(large, large), assistant("", clock("e")), results(small)},
+			700,
+			[]Message{user("now"), assistant("", clock("c")), results(note, large), assistant("", clock("e")), results(small)},
 		},
 		"small results stay": {
 			nil,

@@ -65,7 +65,7 @@ func (t *loop) answer(ctx context.Context) error {
 // may take can be over.
 func (t *loop) end(ctx context.Context, err error) {
 	switch {
-	case errors.Is(err, errLeft), ctx.Err() != nil:
+	case errors.Is(err, errLeft):
 	case err == nil:
 		if t.enter(ctx, signal.AgentDone, "") == nil {
 			_ = t.emit(ctx, signal.Completion{TaskID: t.req.TurnID, AgentID: t.cfg.ID, Success: true})

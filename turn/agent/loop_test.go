@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -86,6 +87,56 @@ func TestWhatAModelIsGiven(t *testing.T) {
 		}
 		if p.System != "Be kind." || len(p.Tools) != 1 {
 			t.Errorf("round %d: system %q, tools %v", i, p.System, p.Tools)
+		}
+	}
+}
+
+// Calls of the past and of the present have different ids, whatever the model calls them.
+func TestIDsAreSingleInAConversation(t *testing.T) {
+	quick := turn.ToolUse{CallID: "0", Name: "quick", Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`), Success: true}
+	history := []turn.Message{{Role: turn.User, Text: "hello"}, {Role: turn.Assistant, Text: "hi", Tools: []turn.ToolUse{quick}}}
+	model := answers(func(round int, p agent.Prompt) []any {
+		if round < 2 {
+			return []any{callOf("0", "quick", `{}`)}
+		}
+		return []any{text("Done.")}
+	})
+	got, err := run(context.Background(), newAgent(t, agent.Config{Model: model, Tools: tools{"quick": say(0)}}), turn.Request{Text: "go", History: history})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, results := of[signal.ToolCall](got), of[signal.ToolResult](got)
+	for i, want := range []string{"0_2", "0_3"} {
+		if calls[i].CallID != want || results[i].CallID != want {
+			t.Errorf("call %d has the id %q, its result %q, want %q", i, calls[i].CallID, results[i].CallID, want)
+		}
+	}
+}
+
+// Wherever a turn is cancelled, nothing more is yielded, not even an error.
+func TestNothingFollowsACancel(t *testing.T) {
+	failing := answers(func(round int, p agent.Prompt) []any {
+		if round == 0 {
+			return []any{text("One"), callOf("0", "quick", `{}`)}
+		}
+		return []any{text("two"), refused{}}
+	})
+	for name, model := range map[string]answers{"completed": busy, "failed": failing} {
+		a := newAgent(t, agent.Config{Model: model, Tools: tools{"quick": say(0), "slow": say(0)}})
+		whole, _ := run(context.Background(), a, turn.Request{Text: "go"})
+		for k := range whole {
+			ctx, cancel := context.WithCancel(context.Background())
+			var got []string
+			for p, err := range a.Run(ctx, turn.Request{Text: "go"}) {
+				got = append(got, fmt.Sprintf("%T %v", p, err))
+				if len(got) == k+1 {
+					cancel()
+				}
+			}
+			cancel()
+			if len(got) != k+1 {
+				t.Errorf("%s: cancelled after signal %d of %d, then came %v", name, k+1, len(whole), got[k+1:])
+			}
 		}
 	}
 }
