@@ -259,6 +259,30 @@ func TestAStaleArtifactBetweenTwoHalfOnes(t *testing.T) {
 	})
 }
 
+// The artifact was taken: an error that comes while it is shown, or when all is over, is too late.
+func TestALateErrorUndoesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		at := folder(dir, suite, "C1")
+		respond(t, dispatch.Responder{Dir: dir, Answer: always(`{"text":"known"}`)}.PollOnly())
+		o := ask(t.Context(), newEngine(t, dispatch.Config{Dir: dir}), request, func(p signal.Payload) {
+			switch p.(type) {
+			case signal.ToolResult:
+				late := signalIn(t, at)
+				late.Status, late.Error = dispatch.Failed, "changed my mind"
+				putSignal(t, at, late)
+			case signal.TextDelta:
+				if now := signalIn(t, at); now.Status != dispatch.Done || now.Error != "" {
+					t.Errorf("after the result signal.json says %+v", now)
+				}
+			}
+		})
+		if o.text != "known" || o.err != nil {
+			t.Errorf("%q, %v", o.text, o.err)
+		}
+	})
+}
+
 func TestASignalThatIsNotOursAnyMoreIsPutBack(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, at string){
 		"replaced by a late error": func(t *testing.T, at string) {

@@ -36,7 +36,7 @@ func Shell(command string) func(ctx context.Context, t Task) (json.RawMessage, e
 		case err != nil:
 			return nil, errors.New(strings.TrimSuffix("the command failed: "+err.Error()+": "+problem.line(), ": "))
 		}
-		return dataOf(out.Bytes(), t.DispatchID)
+		return dataOf(out.kept, t.DispatchID)
 	}
 }
 
@@ -56,19 +56,20 @@ func dataOf(out []byte, id int64) (json.RawMessage, error) {
 	return json.Marshal(map[string]string{"answer": string(out)})
 }
 
-// atMost keeps what is written to it, and fails at more.
+// atMost keeps what is written to it, and fails at more. A bytes.Buffer within it would be read into past Write.
 type atMost struct {
-	bytes.Buffer
+	kept []byte
 	most int
 	full bool
 }
 
 func (b *atMost) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.most {
+	if len(b.kept)+len(p) > b.most {
 		b.full = true
 		return 0, errors.New("too much output")
 	}
-	return b.Buffer.Write(p)
+	b.kept = append(b.kept, p...)
+	return len(p), nil
 }
 
 // lastBytes keeps the end of what is written to it.
