@@ -26,7 +26,7 @@ func (f *fast) take(data []byte, c *chunk) bool {
 		return false
 	}
 	f.vain = 0
-	*f.text = string(text)
+	*f.text = text
 	*c = f.shape
 	return true
 }

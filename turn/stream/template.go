@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"unicode/utf8"
 )
@@ -9,10 +10,10 @@ import (
 // Template recognises the next of a row of JSON objects that are the same but for the values of some strings, such as
 // the pieces of an answer, without decoding it: a model's stream is made of little else.
 //
-// It is right for any object once it is right for one. The learnt object is cut inside of string values. A plain string
-// (UTF-8, without quote, backslash and control character) in the place of another changes nothing of an object but that
-// value. So if the probe decodes to the learnt object with the probe's word in one place, then what matches decodes to
-// the learnt object with the first value there. Whoever learns a template has to check that.
+// It is right for any object once it is right for one. The learnt object is cut inside of string values. One JSON string
+// in the place of another changes nothing of an object but that value. So if the probe decodes to the learnt object with
+// the probe's word in one place, then what matches decodes to the learnt object with the first value there. Whoever
+// learns a template has to check that.
 type Template struct {
 	parts  [][]byte // of the object, between the values; the last one is its end
 	closed bool     // the end is braces alone, which may have spaces between them (Anthropic pads its events)
@@ -43,7 +44,7 @@ func Learn(object []byte, key string, others ...string) (Template, bool) {
 	return t, true
 }
 
-// value finds the first plain string that is the value of a key.
+// value finds the first string that is the value of a key.
 func value(object []byte, key string) (begin, end int, ok bool) {
 	quoted := []byte(`"` + key + `"`)
 	for from := 0; ; {
@@ -60,49 +61,65 @@ func value(object []byte, key string) (begin, end int, ok bool) {
 			continue
 		}
 		begin = len(object) - len(rest) + 1
-		end = begin + plain(object[begin:])
+		n, _ := inside(object[begin:])
+		end = begin + n
 		return begin, end, end < len(object) && object[end] == '"'
 	}
 }
 
-// plain is the length of the plain string at the beginning; a byte that is not plain ends it.
-func plain(b []byte) int {
+// inside is the length of the inside of a JSON string at the beginning; a byte that cannot be there ends it. Escapes are
+// passed over, not checked.
+func inside(b []byte) (n int, escaped bool) {
 	ascii := true
-	for i, c := range b {
-		if c == '"' || c == '\\' || c < ' ' {
-			b = b[:i]
-			break
+	for n < len(b) && b[n] != '"' && b[n] >= ' ' {
+		if b[n] == '\\' {
+			escaped = true
+			n++
 		}
-		ascii = ascii && c < utf8.RuneSelf
+		ascii = ascii && b[min(n, len(b)-1)] < utf8.RuneSelf
+		n++
 	}
-	if !ascii && !utf8.Valid(b) {
-		return 0
+	n = min(n, len(b))
+	if !ascii && !utf8.Valid(b[:n]) {
+		return 0, false
 	}
-	return len(b)
+	return n, escaped
 }
 
 // closing says whether the end of an object, after a string, is nothing but braces.
 func closing(end []byte) bool { return len(bytes.Trim(end[1:], "} ")) == 0 }
 
-// Match returns the value of the first key if the object is of the template. The value is a part of the object.
-func (t *Template) Match(object []byte) ([]byte, bool) {
+// Match returns the value of the first key if the object is of the template.
+func (t *Template) Match(object []byte) (string, bool) {
 	if len(t.parts) == 0 {
-		return nil, false
+		return "", false
 	}
-	var first []byte
+	var first []byte // with its quotes
+	var escapes bool
 	last := len(t.parts) - 1
 	for i, part := range t.parts[:last] {
 		if !bytes.HasPrefix(object, part) {
-			return nil, false
+			return "", false
 		}
-		object = object[len(part):]
-		n := plain(object)
-		if i == 0 {
-			first = object[:n]
+		rest := object[len(part):]
+		n, escaped := inside(rest)
+		switch {
+		case i == 0 && n < len(rest):
+			first, escapes = object[len(part)-1:len(part)+n+1], escaped
+		case i == 0, escaped:
+			return "", false
 		}
-		object = object[n:]
+		object = rest[n:]
 	}
-	return first, bytes.Equal(object, t.parts[last]) || t.closed && sameBraces(object, t.parts[last])
+	if !bytes.Equal(object, t.parts[last]) && !(t.closed && sameBraces(object, t.parts[last])) {
+		return "", false
+	}
+	if !escapes {
+		return string(first[1 : len(first)-1]), true
+	}
+	var text string
+	err := json.Unmarshal(first, &text)
+	return text, err == nil
 }
 
 // sameBraces says whether two ends are equal but for spaces. The known one is a quote and braces.
