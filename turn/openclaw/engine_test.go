@@ -50,7 +50,7 @@ func code(err error) protocol.Code {
 }
 
 func TestATurnIsWhatItsRunSaid(t *testing.T) {
-	for _, name := range []string{"turn", "tool", "tool-failed", "command", "thinking"} {
+	for _, name := range []string{"turn", "tool", "tool-streamed", "tool-failed", "command", "command-of-chat", "thinking"} {
 		t.Run(name, func(t *testing.T) {
 			c := play(t, name)
 			e := engineOf(t, c)

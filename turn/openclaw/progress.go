@@ -159,8 +159,12 @@ func (p *progress) itemEvent(d agentData) {
 	}
 }
 
-// flush tells what is left of a preamble.
+// flush tells what is left of a preamble. A text that took its time was told as the answer before OpenClaw knew it for a
+// preamble; then only the rest of it is new.
 func (p *progress) flush() {
+	if told := strings.Join(strings.Fields(p.answer.said), " "); p.preamble.said == "" && strings.HasPrefix(p.pending, told) {
+		p.preamble = running{told, p.answer.tells}
+	}
 	s := p.preamble.grow(p.pending, "")
 	p.pending = ""
 	p.say(s, p.preamble.begun())

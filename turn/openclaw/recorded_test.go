@@ -57,7 +57,8 @@ func received(t testing.TB, name string) [][]byte {
 
 // runs are the recordings of what runs say.
 var recordedRuns = []string{
-	"turn", "tool", "tool-failed", "command", "thinking", "stopped", "failed", "queued", "observed", "observed-tools", "failed-v3",
+	"turn", "tool", "tool-streamed", "tool-failed", "command", "command-of-chat", "thinking", "stopped", "interrupted", "failed", "queued",
+	"observed", "observed-tools", "failed-v3",
 }
 
 func TestRecordedRunsAsSignals(t *testing.T) {

@@ -76,6 +76,13 @@ func TestWhatFramesSay(t *testing.T) {
 			[]string{agent("item", `{"kind":"preamble","phase":"update","progressText":"Look. Lo","itemId":"p"}`), agent("item", `{"kind":"preamble","phase":"update","progressText":"Look.","itemId":"p"}`), agent("tool", `{"phase":"start","name":"n","toolCallId":"c"}`), agent("item", `{"kind":"preamble","phase":"end","progressText":"Look.","itemId":"p"}`)},
 			[]string{"text Look.", "call c n "},
 		},
+		"a preamble that was told as the answer": {
+			[]string{agent("assistant", `{"text":"One.\n Two"}`), agent("assistant", `{"text":"One.\n Two.","itemId":""}`), agent("item", `{"kind":"preamble","phase":"end","progressText":"One. Two.","itemId":"p"}`)},
+			[]string{"text One.\n Two", "text ."},
+		},
+		"a preamble of which half was told as the answer": {
+			[]string{agent("assistant", `{"text":"One."}`), agent("item", `{"kind":"preamble","phase":"end","progressText":"One. Two.","itemId":"p"}`)}, []string{"text One.", "text  Two."},
+		},
 		"a preamble at the very end": {
 			[]string{agent("item", `{"kind":"preamble","phase":"update","progressText":"Look.","itemId":"p"}`), agent("lifecycle", end)}, []string{"text Look.", "end true"},
 		},
