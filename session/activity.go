@@ -54,6 +54,14 @@ func (s *Session) silence(first time.Duration) {
 	}
 }
 
+// silentLimit is how long the agent may be silent now.
+func (s *Session) silentLimit() time.Duration {
+	if len(s.answer.working.calls) > 0 {
+		return s.cfg.ToolSilent
+	}
+	return s.cfg.AgentSilent
+}
+
 // ponder shows a sign of life when it is due: the tool that still runs, or a phrase. While a person is asked, they know.
 func (s *Session) ponder() {
 	a := s.answer

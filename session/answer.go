@@ -26,6 +26,7 @@ type answer struct {
 	stop      context.CancelCauseFunc
 	heardFrom time.Time // when the engine last yielded something
 	completed bool
+	stopped   bool // before its end
 	usage     *protocol.Usage
 	times     times
 	tools     []turn.ToolUse // in the order of their calls
@@ -220,6 +221,7 @@ func (s *Session) cancelAnswer(reason protocol.CancelReason) {
 func (s *Session) stopAnswer(cause error, reason protocol.CancelReason, outcome string) {
 	a := s.answer
 	a.stop(cause)
+	a.stopped = true
 	s.answer, s.lastSeen = nil, s.now
 	s.remember(a)
 	s.turnOver(a, outcomeOf(outcome, reason), cause)

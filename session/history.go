@@ -18,7 +18,7 @@ func (s *Session) remember(a *answer) {
 	if a.mocked {
 		return
 	}
-	s.rememberText(a.times.asked, a.question, turn.Message{Text: a.text.String(), Tools: a.tools})
+	s.rememberText(a.times.asked, a.question, turn.Message{Text: a.text.String(), Tools: a.tools, Interrupted: a.stopped})
 	s.save()
 }
 

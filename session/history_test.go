@@ -30,7 +30,11 @@ func (r *remembers) engine() engine {
 func texts(history []turn.Message) []string {
 	var lines []string
 	for _, m := range history {
-		lines = append(lines, string(m.Role)+": "+m.Text)
+		line := string(m.Role) + ": " + m.Text
+		if m.Interrupted {
+			line += " (interrupted)"
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
@@ -61,7 +65,7 @@ func TestTheAgentKnowsTheFinishedTurns(t *testing.T) {
 		if len(r.requests) != 6 {
 			t.Fatalf("%d requests", len(r.requests))
 		}
-		cut := []string{"user: heard 1", "assistant: Once upon"}
+		cut := []string{"user: heard 1", "assistant: Once upon (interrupted)"}
 		for i, want := range [][]string{
 			nil,
 			{"user: heard 1", "assistant: Answer 1"},

@@ -27,7 +27,7 @@ type journalHead struct {
 	Turns       Turns            `json:"turns"`
 	Agents      []agentEntry     `json:"agents"`
 	Transcriber bool             `json:"transcriber"` // there is one
-	Limits      [6]time.Duration `json:"limits"`      // window, audio, recognise, agent silent, idle, approve
+	Limits      [7]time.Duration `json:"limits"`      // window, audio, recognise, agent silent, idle, approve, tool silent
 	Settings    json.RawMessage  `json:"settings"`    // what Configure was asked for, as session.start's payload
 	Began       int64            `json:"began"`       // Unix ns
 }
@@ -130,7 +130,7 @@ func (s *Session) startJournal() {
 	s.journal.write(journalHead{
 		Journal: 1, ID: c.ID, Protocol: c.Version, Turns: c.Turns,
 		Agents: agentEntries(c.Agents), Transcriber: c.Transcriber != nil,
-		Limits:   [6]time.Duration{c.Window, c.MaxAudio, c.Recognise, c.AgentSilent, c.Idle, c.Approve},
+		Limits:   [7]time.Duration{c.Window, c.MaxAudio, c.Recognise, c.AgentSilent, c.Idle, c.Approve, c.ToolSilent},
 		Settings: settings, Began: s.now.UnixNano(),
 	})
 }

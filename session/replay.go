@@ -101,7 +101,7 @@ func (p *player) head(mock Mock) error {
 	}
 	cfg := Config{
 		ID: h.ID, Version: h.Protocol, Turns: h.Turns, Mock: mock,
-		Window: h.Limits[0], MaxAudio: h.Limits[1], Recognise: h.Limits[2], AgentSilent: h.Limits[3], Idle: h.Limits[4], Approve: h.Limits[5],
+		Window: h.Limits[0], MaxAudio: h.Limits[1], Recognise: h.Limits[2], AgentSilent: h.Limits[3], Idle: h.Limits[4], Approve: h.Limits[5], ToolSilent: h.Limits[6],
 		Log: slog.New(slog.DiscardHandler),
 	}
 	for _, a := range h.Agents {

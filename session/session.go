@@ -63,6 +63,7 @@ type Config struct {
 	MaxAudio    time.Duration // of one turn; default 10 minutes
 	Recognise   time.Duration // how long the final transcript may take after the commit; default 30 s
 	AgentSilent time.Duration // how long an agent may say nothing before its turn ends; default 2 minutes
+	ToolSilent  time.Duration // the same while a tool of its runs; default 10 minutes
 	Approve     time.Duration // how long a person may take to answer an agent's question before it is a no; default 1 minute
 	Idle        time.Duration // without anything from a client; default 10 minutes
 
@@ -152,6 +153,7 @@ func New(cfg Config) *Session {
 	cfg.MaxAudio = cmp.Or(cfg.MaxAudio, 10*time.Minute)
 	cfg.Recognise = cmp.Or(cfg.Recognise, 30*time.Second)
 	cfg.AgentSilent = cmp.Or(cfg.AgentSilent, 2*time.Minute)
+	cfg.ToolSilent = cmp.Or(cfg.ToolSilent, 10*time.Minute)
 	cfg.Approve = cmp.Or(cfg.Approve, time.Minute)
 	cfg.Idle = cmp.Or(cfg.Idle, 10*time.Minute)
 	cfg.Window = cmp.Or(cfg.Window, 2*time.Minute)
@@ -306,7 +308,7 @@ func (s *Session) tick() error {
 	}
 	s.expire()
 	s.ponder()
-	if a := s.answer; a != nil && len(a.open) == 0 && s.since(a.heardFrom) >= s.cfg.AgentSilent {
+	if a := s.answer; a != nil && len(a.open) == 0 && s.since(a.heardFrom) >= s.silentLimit() {
 		s.failAnswer(errAgentSilent)
 	}
 	if s.isAlone() && s.since(s.alone) >= s.cfg.Window {
@@ -348,7 +350,7 @@ func (s *Session) nextTick() time.Duration {
 		next = min(next, s.cfg.Recognise-s.since(u.ended))
 	}
 	if a := s.answer; a != nil {
-		next = min(next, a.nextTick(s.now, s.cfg.AgentSilent))
+		next = min(next, a.nextTick(s.now, s.silentLimit()))
 	}
 	return max(next, time.Millisecond)
 }

@@ -49,6 +49,7 @@ type kept struct {
 	Role  turn.Role `json:"role"`
 	Text  string    `json:"text"`
 	Tools []keptUse `json:"tools,omitempty"`
+	Cut   bool      `json:"interrupted,omitempty"`
 	At    time.Time `json:"at"`
 }
 
@@ -62,7 +63,7 @@ type keptUse struct {
 }
 
 func keep(m turn.Message) kept {
-	k := kept{Role: m.Role, Text: m.Text, At: m.At}
+	k := kept{Role: m.Role, Text: m.Text, Cut: m.Interrupted, At: m.At}
 	for _, u := range m.Tools {
 		k.Tools = append(k.Tools, keptUse(u))
 	}
@@ -70,7 +71,7 @@ func keep(m turn.Message) kept {
 }
 
 func (k kept) message() turn.Message {
-	m := turn.Message{Role: k.Role, Text: k.Text, At: k.At}
+	m := turn.Message{Role: k.Role, Text: k.Text, Interrupted: k.Cut, At: k.At}
 	for _, u := range k.Tools {
 		m.Tools = append(m.Tools, turn.ToolUse(u))
 	}
@@ -271,6 +272,6 @@ func (s *Session) remembered(r *restoring) {
 	if number(r.turn) <= r.answered || s.settings.turns != Agent || r.asked == s.cfg.Mock.Question() {
 		return
 	}
-	s.rememberText(s.now, r.asked, turn.Message{Text: string(r.text), Tools: r.tools})
+	s.rememberText(s.now, r.asked, turn.Message{Text: string(r.text), Tools: r.tools, Interrupted: true})
 	s.save()
 }

@@ -336,6 +336,11 @@ var engines2 = map[string]turn.Engine{
 		}
 		_ = yield(delta("Done."), nil) && yield(done, nil)
 	}),
+	"runs for ever": engine(func(ctx context.Context, _ turn.Request, yield yieldSignal) {
+		if yield(signal.ToolCall{ToolName: "bash", AgentID: "test", CallID: "c1", Input: []byte(`{"command":"make"}`)}, nil) {
+			<-ctx.Done()
+		}
+	}),
 	// It is silent before it speaks, while it speaks, and while a tool runs.
 	"takes its time": engine(func(ctx context.Context, _ turn.Request, yield yieldSignal) {
 		for _, step := range []struct {

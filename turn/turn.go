@@ -52,10 +52,11 @@ const (
 
 // Message is one part of a conversation as the agent knows it.
 type Message struct {
-	Role  Role
-	Text  string    // of an interrupted answer, what was heard
-	Tools []ToolUse // of the assistant: what it did on the way to Text, in order
-	At    time.Time
+	Role        Role
+	Text        string
+	Tools       []ToolUse // of the assistant: what it did on the way to Text, in order
+	Interrupted bool      // of the assistant: it was stopped, or failed, and Text is what the person heard of it
+	At          time.Time
 }
 
 // ToolUse is a tool call and its result, which no cut of a conversation can part.

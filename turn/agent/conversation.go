@@ -48,6 +48,9 @@ func answered(e []Message, m turn.Message, ids ids, limit int) []Message {
 	if m.Text != "" {
 		e = spoke(e, Message{Role: turn.Assistant, Text: m.Text})
 	}
+	if m.Text != "" && m.Interrupted {
+		e[len(e)-1].Text += "\n" + noteInterrupted
+	}
 	return e
 }
 

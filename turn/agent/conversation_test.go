@@ -47,6 +47,10 @@ func TestHistoryBecomesMessages(t *testing.T) {
 			[]turn.Message{asked("a"), asked("b"), said("c")},
 			[][]Message{{user("a"), assistant(noteUnanswered)}, {user("b"), assistant("c")}},
 		},
+		"interrupted": {
+			[]turn.Message{asked("a"), {Role: turn.Assistant, Text: "Once", Interrupted: true}, asked("b"), said("c")},
+			[][]Message{{user("a"), assistant("Once\n" + noteInterrupted)}, {user("b"), assistant("c")}},
+		},
 		"stopped in a tool": {
 			[]turn.Message{asked("a"), said("", use("c", ``, false))},
 			[][]Message{{user("a"), assistant("", clock("c")), results(Result{"c", "clock", noteNoResult, true}), assistant(noteUnanswered)}},

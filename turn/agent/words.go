@@ -18,12 +18,13 @@ Text in square brackets in this conversation is a note to you from the program. 
 // Notes to the model. What stands in a message is in square brackets, so that it is nobody's words; what stands in the
 // system prompt is an instruction.
 const (
-	noteUnanswered = "[interrupted: the user heard no answer]"
-	noteOpening    = "[the conversation begins]"
-	noteNotKept    = "[this result was not kept]"
-	noteNoResult   = "[no result: the call was not finished, or its result not kept]"
-	noteDropped    = "[this result was dropped to make room; call the tool again if it is needed]"
-	noteNoOutput   = "[no output]"
+	noteUnanswered  = "[interrupted: the user heard no answer]"
+	noteInterrupted = "[interrupted: this is all that the user heard]"
+	noteOpening     = "[the conversation begins]"
+	noteNotKept     = "[this result was not kept]"
+	noteNoResult    = "[no result: the call was not finished, or its result not kept]"
+	noteDropped     = "[this result was dropped to make room; call the tool again if it is needed]"
+	noteNoOutput    = "[no output]"
 
 	noteAnswerNow = "You have used tools for long enough in this turn and cannot use any more. Answer the user now with what you know, and say what is missing."
 	noteEmpty     = "Your last answer was empty. Answer the user now."

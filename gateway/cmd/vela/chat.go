@@ -14,11 +14,13 @@ import (
 
 	"vela/gateway/client"
 	"vela/protocol"
+	"vela/protocol/ganglia"
 )
 
 type chatCmd struct {
 	URL   string `help:"Gateway to talk to; VELA_TOKEN says who you are, where it asks." default:"127.0.0.1:8080" env:"VELA_URL"`
 	Turns string `help:"What answers: agent or deterministic." enum:"agent,deterministic" default:"agent"`
+	Agent string `help:"Which agent, by its name in the gateway's vela.yaml; the gateway's first, unless given." placeholder:"NAME"`
 }
 
 // Run talks until the input ends, or whoever types leaves. Ctrl-C has a meaning of its own here, so the context that it
@@ -28,7 +30,7 @@ func (c *chatCmd) Run(ctx context.Context, out streams) error {
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
 	chat := &chat{
-		url: c.URL, turns: c.Turns, in: os.Stdin, interrupts: interrupts, streams: out,
+		url: c.URL, turns: c.Turns, agent: c.Agent, in: os.Stdin, interrupts: interrupts, streams: out,
 		typed: isTerminal(os.Stdin), colour: isTerminal(out.out) && os.Getenv("NO_COLOR") == "",
 	}
 	return chat.run(ctx)
@@ -49,6 +51,7 @@ func isTerminal(stream any) bool {
 type chat struct {
 	streams
 	url, turns string
+	agent      string // empty: the gateway's first
 	in         io.Reader
 	interrupts <-chan os.Signal
 	typed      bool // somebody types: there is a prompt, and a line interrupts an answer
@@ -67,6 +70,8 @@ type chat struct {
 	shown    mode // what stands in the present line
 	failed   bool
 	lastStop time.Time // when Ctrl-C was last pressed
+
+	questions []protocol.ApprovalRequest // of the agent's, that nobody has answered; the first has been shown
 }
 
 // mode is what the last thing written to the output was.
@@ -129,13 +134,13 @@ func (c *chat) talk(ctx, live context.Context, lines <-chan string) error {
 	defer cancel()
 	conv, err := client.Converse(first, c.url, client.ConversationOptions{
 		Options:  client.Options{Token: token()},
-		Settings: protocol.SessionStart{Turns: c.turns},
+		Settings: protocol.SessionStart{Turns: c.turns, Agent: c.agent, Approvals: &c.typed}, // a pipe answers no question
 		Watch:    func(s client.Status) { hand(happening{status: &s}) },
 	})
 	if err != nil {
 		return err
 	}
-	c.conv, c.seq, c.busy, c.asked, c.pending, c.back = conv, 0, false, false, "", false
+	c.conv, c.seq, c.busy, c.asked, c.pending, c.back, c.questions = conv, 0, false, false, "", false, nil
 	var receiver sync.WaitGroup
 	receiver.Go(func() {
 		var err error
@@ -244,6 +249,8 @@ func (c *chat) do(ctx context.Context, line string) {
 	case strings.HasPrefix(line, "/"):
 		c.note(chatHelp)
 		c.prompt()
+	case len(c.questions) > 0:
+		c.answered(ctx, line)
 	default:
 		c.submit(ctx, line)
 	}
@@ -335,12 +342,17 @@ func (c *chat) show(m protocol.Message) {
 	case protocol.ResponseTextDelta:
 		c.write(answering, m.Text)
 	case protocol.ToolCall:
-		c.aside(fmt.Sprintf("[%s %s]", m.Name, m.Input))
+		c.called(m)
 	case protocol.ToolResult:
-		if !m.Success {
-			c.aside(fmt.Sprintf("[%s failed]", m.Name))
-		}
+		c.returned(m)
+	case ganglia.Artifact:
+		c.artifact(m)
+	case protocol.ApprovalRequest:
+		c.asks(m)
+	case protocol.ResponseCompleted:
+		c.withdraw(all)
 	case protocol.ResponseCancelled:
+		c.withdraw(all)
 		if m.Reason != protocol.CancelError {
 			c.write(c.shown, " …")
 		}
@@ -377,7 +389,7 @@ func (c *chat) history(h protocol.History) {
 		c.note("a new conversation")
 	}
 	for _, item := range h.Items {
-		fmt.Fprintf(c.out, "%s: %s\n", item.Role, item.Text)
+		fmt.Fprintf(c.out, "%s: %s\n", item.Role, clean(item.Text))
 	}
 	c.prompt()
 }
@@ -388,6 +400,7 @@ func (c *chat) write(as mode, text string) {
 		c.endLine()
 	}
 	c.shown = as
+	text = clean(text)
 	if as == thinking {
 		text = c.dimmed(text)
 	}
@@ -397,7 +410,7 @@ func (c *chat) write(as mode, text string) {
 // aside is a line of its own beside the answer.
 func (c *chat) aside(text string) {
 	c.endLine()
-	fmt.Fprintln(c.out, c.dimmed(text))
+	fmt.Fprintln(c.out, c.dimmed(clean(text)))
 }
 
 func (c *chat) dimmed(text string) string {
@@ -410,7 +423,7 @@ func (c *chat) dimmed(text string) string {
 // note is a line about the conversation, which is no part of it.
 func (c *chat) note(text string) {
 	c.endLine()
-	fmt.Fprintf(c.err, "— %s\n", text)
+	fmt.Fprintf(c.err, "— %s\n", clean(text))
 }
 
 func (c *chat) endLine() {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -168,6 +169,74 @@ func TestChatShows(t *testing.T) {
 	}
 	if strings.Contains(out.String()+errs.String(), "secret") {
 		t.Error("the token was shown")
+	}
+}
+
+// TestChatAsks plays a gateway whose agent asks, changes a file, and tries to write on the terminal.
+func TestChatAsks(t *testing.T) {
+	const ready = `{"type":"session.ready","payload":{"sessionId":"s","protocol":2,"resumed":false,"recovered":false,"resumeToken":"t","resumeWindowMs":9000,"lastSeq":0,"turns":"agent","agent":"pilot","audio":{},"turnDetection":"none","interrupt":true,"approvals":true,"room":"","features":[]}}`
+	ask := func(n int, name string) string {
+		return fmt.Sprintf(`{"type":"approval.request","payload":{"approvalId":"a1.%d","callId":"c%[1]d","name":"%s","summary":"Write 1 line to notes","risk":"high","expiresMs":60000},"ts":1,"seq":%d}`, n, name, 10+n)
+	}
+	heard := make(chan string, 8)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"vela.v2"}})
+		if err != nil {
+			return
+		}
+		defer ws.CloseNow()
+		next := func() {
+			_, text, _ := ws.Read(t.Context())
+			heard <- string(text)
+		}
+		play := func(texts ...string) {
+			for _, text := range texts {
+				_ = ws.Write(t.Context(), websocket.MessageText, []byte(text))
+			}
+		}
+		next() // session.start
+		play(ready, `{"type":"session.state","payload":{"value":"idle"},"ts":1,"seq":1}`)
+		next() // what was typed
+		play(`{"type":"transcript.final","payload":{"text":"go"},"ts":1,"seq":2}`,
+			`{"type":"tool.call","payload":{"callId":"c1","name":"write_file","input":{"path":"notes","content":"x"}},"ts":1,"seq":3}`,
+			ask(1, "write_file"), ask(2, "bash"), ask(3, "deploy"))
+		next()
+		next()
+		play(`{"type":"tool.result","payload":{"callId":"c1","name":"write_file","success":true,"output":{}},"ts":1,"seq":14}`,
+			`{"type":"artifact","payload":{"type":"artifact","artifact_type":"diff","file":"notes","diff":"--- a/notes\n+++ b/notes\n@@ -1 +1 @@\n-old\n+new\u001b[2J\n"},"ts":1,"seq":15}`,
+			`{"type":"artifact","payload":{"type":"artifact","artifact_type":"code","title":"a.go","content":"one\ntwo\n"},"ts":1,"seq":16}`,
+			`{"type":"tool.result","payload":{"callId":"c3","name":"deploy","success":false,"output":{}},"ts":1,"seq":17}`,
+			`{"type":"response.text.delta","payload":{"text":"Done.\u001b]0;evil\u0007"},"ts":1,"seq":18}`,
+			`{"type":"session.state","payload":{"value":"idle"},"ts":1,"seq":19}`)
+		next()
+	}))
+	defer s.Close()
+	keys, _, out, errs, ended := typist(t, s.URL, "agent")
+	out.await(t, "> ")
+	if start := <-heard; !strings.Contains(start, `"approvals":true`) {
+		t.Errorf("it began with %s", start)
+	}
+	_, _ = io.WriteString(keys, "go\n")
+	<-heard
+	errs.await(t, "— may it? Write 1 line to notes (write_file, which may destroy something). Type yes or no")
+	_, _ = io.WriteString(keys, "please\n")
+	errs.await(t, "— type yes or no")
+	_, _ = io.WriteString(keys, "yes\nnever\n")
+	for _, want := range []string{
+		`{"approvalId":"a1.1","allow":true}`,
+		`{"approvalId":"a1.2","allow":false,"remember":true}`,
+	} {
+		if got := <-heard; !strings.Contains(got, want) {
+			t.Errorf("it sent %s, want %s", got, want)
+		}
+	}
+	errs.await(t, "(deploy, which")
+	errs.await(t, "— that question is over")
+	out.await(t, "\x1b[31m-old\x1b[39m\n\x1b[32m+new[2J\x1b[39m\n\x1b[2m[a.go: 2 lines]\x1b[22m\n")
+	out.await(t, "Done.]0;evil\n> ")
+	_, _ = io.WriteString(keys, "/quit\n")
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
