@@ -135,7 +135,7 @@ func (n *conn) serve() {
 	c.mu.Lock()
 	c.hellos, c.conns = append(c.hellos, connect), append(c.conns, n)
 	c.mu.Unlock()
-	n.write(bytes.ReplaceAll(c.hello, []byte(c.helloID), []byte(connect.ID)))
+	n.write(renamed([][]byte{c.hello}, requestID(c.helloID), requestID(connect.ID))...)
 	if bytes.Contains(c.hello, []byte(`"ok":false`)) {
 		n.end(c.closeCode)
 		return
@@ -167,15 +167,17 @@ func (n *conn) reply(q call) {
 
 // answers are the recorded frames after a question, for this one.
 func (c *claw) answers(q call) [][]byte {
-	return renamed(c.answer, c.sendID, q.ID, c.runID, q.param("idempotencyKey"))
+	return renamed(c.answer, requestID(c.sendID), requestID(q.ID), c.runID, q.param("idempotencyKey"))
 }
 
 func (c *claw) stops(q call) [][]byte {
 	if c.onStop == nil {
 		return [][]byte{[]byte(`{"type":"res","id":"` + q.ID + `","ok":true,"payload":{"ok":true,"aborted":false,"runIds":[]}}`)}
 	}
-	return renamed(c.onStop, c.stopID, q.ID, c.runID, q.param("runId"))
+	return renamed(c.onStop, requestID(c.stopID), requestID(q.ID), c.runID, q.param("runId"))
 }
+
+func requestID(id string) string { return `"id":"` + id + `"` }
 
 func renamed(frames [][]byte, oldnew ...string) [][]byte {
 	r := strings.NewReplacer(oldnew...)
