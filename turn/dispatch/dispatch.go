@@ -115,7 +115,8 @@ const (
 	defaultPoll    = 500 * time.Millisecond
 )
 
-// Check says why no turn could be answered: an error that names the folder, for whoever runs the gateway.
+// Check says why no turn could be answered: an error that names the folder, for whoever runs the gateway. It makes the
+// folder that suites lie in, unless it is there.
 func (e *Engine) Check() error {
 	root, err := os.OpenRoot(e.cfg.Dir)
 	if err != nil {

@@ -187,7 +187,7 @@ func TestWhatEndsADispatch(t *testing.T) {
 		"no data":                     {file(`{"dispatch_id": 1}`), protocol.CodeAgentFailed, dispatch.Failed, "invalid", retried, retried + soon},
 		"data that is a text":         {file(wrapped(1, `"known"`)), protocol.CodeAgentFailed, dispatch.Failed, "invalid", retried, retried + soon},
 		"data without what we expect": {file(wrapped(1, `{}`)), "", dispatch.Done, "", 0, soon},
-		"too long":                    {file(wrapped(1, `{"text":"`+strings.Repeat("x", dispatch.MaxArtifact)+`"}`)), protocol.CodeAgentFailed, dispatch.Failed, "invalid", retried, retried + soon},
+		"too long":                    {file(wrapped(1, `{"text":"known"}`) + strings.Repeat(" ", dispatch.MaxArtifact)), protocol.CodeAgentFailed, dispatch.Failed, "invalid", retried, retried + soon},
 		"the responder's error":       {responder(1, dispatch.Failed), protocol.CodeAgentFailed, dispatch.Failed, "cannot read /home", 0, soon},
 		"its error and an artifact": {both(file(wrapped(1, `{"text":"known"}`)), responder(1, dispatch.Failed)),
 			protocol.CodeAgentFailed, dispatch.Failed, "cannot read /home", 0, soon},
@@ -206,7 +206,7 @@ func TestWhatEndsADispatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dir := t.TempDir()
-				out := asking(t.Context(), newEngine(t, dispatch.Config{Dir: dir}), request)
+				out := asking(t.Context(), newEngine(t, dispatch.Config{Dir: dir, Poll: 100 * time.Millisecond}), request)
 				start := time.Now()
 				if c.do != nil {
 					c.do(t, folder(dir, suite, "C1"))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"vela/protocol"
 )
@@ -43,9 +44,15 @@ func inCase(s Signal, what string) error {
 	return errors.New(s.CaseID + " " + string(s.Step) + ": " + what)
 }
 
-// brief makes one line of at most 500 bytes of what somebody else wrote.
+// brief makes one line of at most 500 bytes of what somebody else wrote, with nothing in it that a terminal would obey.
 func brief(text string) string {
-	line := strings.Join(strings.Fields(strings.ToValidUTF8(text, "�")), " ")
+	plain := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	line := strings.Join(strings.Fields(plain), " ")
 	if len(line) > 500 {
 		line = strings.ToValidUTF8(line[:497], "") + "…"
 	}

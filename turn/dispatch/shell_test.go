@@ -1,3 +1,5 @@
+//go:build unix
+
 package dispatch_test
 
 import (
