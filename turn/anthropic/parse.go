@@ -127,7 +127,11 @@ func (a *answer) take(e stream.Event) (signal.Payload, error) {
 		}
 		a.fast.learn(e.Data, a.event)
 	}
-	switch a.event.Type {
+	typ := a.event.Type
+	if e.Name == "error" { // whatever the data says that it is
+		typ = e.Name
+	}
+	switch typ {
 	case "message_start":
 		a.model = a.event.Message.Model
 		a.usage.update(a.event.Message.Usage)
@@ -143,6 +147,9 @@ func (a *answer) take(e stream.Event) (signal.Payload, error) {
 	case lastEvent:
 		a.done = true
 	case "error":
+		if len(a.event.Error) == 0 {
+			return nil, failed(e.Data)
+		}
 		return nil, failed(a.event.Error)
 	}
 	return nil, nil // a ping, or a type that is newer than this program: the API's rules say to pass over it

@@ -9,7 +9,7 @@ import (
 // nothing, the text itself where it is an object, {"input": "the text"} for anything else. The tool then says what it
 // misses, and the model can try again.
 func Object(text []byte) json.RawMessage {
-	text = bytes.TrimSpace(text)
+	text = bytes.ToValidUTF8(bytes.TrimSpace(text), []byte("\ufffd"))
 	switch {
 	case len(text) == 0:
 		return json.RawMessage("{}")
