@@ -1,0 +1,123 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// remote is a server that is reached over HTTP. Every request goes through it, gets the header, and ends with it.
+type remote struct {
+	url    string
+	header http.Header
+	under  *http.Transport
+	ctx    context.Context // done once the link is cut
+	cancel context.CancelFunc
+}
+
+func reach(cfg Config) (*remote, error) {
+	under, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return nil, errors.New("mcp: the program's HTTP transport is not the standard one")
+	}
+	r := &remote{url: cfg.URL, header: cfg.Header, under: under.Clone()}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r, nil
+}
+
+func (r *remote) transport() sdk.Transport {
+	return &sdk.StreamableClientTransport{
+		Endpoint:     r.url,
+		HTTPClient:   &http.Client{Transport: r, CheckRedirect: sameHost},
+		MaxEventSize: maxMessage,
+	}
+}
+
+func (r *remote) cut() { r.cancel() }
+
+func (r *remote) end() {
+	r.cancel()
+	r.under.CloseIdleConnections()
+}
+
+// sameHost keeps the header, which may be a key, from going elsewhere.
+func sameHost(req *http.Request, via []*http.Request) error {
+	if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || len(via) > 3 {
+		return errors.New("it leads to another place")
+	}
+	return nil
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(req.Context())
+	stop := context.AfterFunc(r.ctx, cancel)
+	free := func() { stop(); cancel() }
+	req = req.Clone(ctx)
+	for name, values := range r.header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	resp, err := r.under.RoundTrip(req)
+	if err != nil {
+		free()
+		return nil, err
+	}
+	left := int64(maxMessage)
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" && resp.StatusCode == http.StatusOK {
+		left = -1 // each event is bounded, not the stream
+	}
+	resp.Body = &body{resp.Body, left, free}
+	return resp, nil
+}
+
+// body is bounded, and lets go of its request when it is closed.
+type body struct {
+	io.ReadCloser
+	left int64 // bytes; negative: any
+	free func()
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, fmt.Errorf("mcp: the answer is longer than %d MiB", maxMessage>>20)
+	}
+	if b.left > 0 && int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.left > 0 {
+		b.left -= int64(n)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	defer b.free()
+	return b.ReadCloser.Close()
+}
+
+// redact takes out of an error what may be a key: the query of the URL, and the values of the header.
+func (s *Server) redact(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	if u, err := url.Parse(s.cfg.URL); err == nil && u.RawQuery != "" {
+		text = strings.ReplaceAll(text, u.RawQuery, "…")
+	}
+	for _, values := range s.cfg.Header {
+		for _, v := range values {
+			if v != "" {
+				text = strings.ReplaceAll(text, v, "…")
+			}
+		}
+	}
+	return text
+}
