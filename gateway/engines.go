@@ -12,7 +12,6 @@ import (
 	"vela/session"
 	"vela/session/pocketsphinx"
 	"vela/session/speech"
-	"vela/turn/echo"
 )
 
 // Speech says how speech is recognised. Its zero value works where PocketSphinx is in the build and its model is
@@ -42,7 +41,7 @@ type Engine struct {
 func (g *Gateway) Report() Report {
 	return Report{
 		Turns:       g.cfg.Turns,
-		Agent:       Engine{Name: echo.AgentID, Label: echo.Label, Available: true},
+		Agent:       g.agents.first(),
 		Transcriber: g.engines.describe(),
 	}
 }

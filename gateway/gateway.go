@@ -3,8 +3,8 @@
 // call the others, and so may a test or another program.
 //
 // The packages below: server is HTTP and the socket, bus keeps conversations, auth knows who may come in, cert has the
-// certificate; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who hears
-// and answers, kept.go what outlives the process, journal.go and telemetry.go what is written down, listen.go where a
+// certificate; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who hears, agents.go who
+// answers and file.go the vela.yaml that says so, kept.go what outlives the process, journal.go and telemetry.go what is written down, listen.go where a
 // gateway may listen.
 package gateway
 
@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,7 +30,6 @@ import (
 	"vela/gateway/server"
 	"vela/session"
 	"vela/turn/deterministic"
-	"vela/turn/echo"
 	"vela/web"
 )
 
@@ -50,6 +50,7 @@ type Config struct {
 	Data        string        // folder where conversations lie, to survive a restart; empty: they end with the process
 	NATS        string        // a NATS server that keeps them instead, such as nats://host:4222
 	Journal     string        // folder where every session writes what its mailbox took; empty: none does
+	Agents      File          // from vela.yaml; its zero value has the built-in agent alone
 	Speech      Speech
 	Log         *slog.Logger // nil discards
 }
@@ -60,6 +61,7 @@ type Gateway struct {
 	log      *slog.Logger
 	server   *server.Server
 	engines  *engines
+	agents   *agents
 	sessions *session.Metrics
 	journals *journals
 	bus      *bus.Bus // nil where conversations end with the process
@@ -93,6 +95,9 @@ func New(cfg Config) (*Gateway, error) {
 		sessions: session.NewMetrics(registry),
 	}
 	var err error
+	if g.agents, err = makeAgents(cfg.Agents, cfg.Log); err != nil {
+		return nil, err
+	}
 	if g.authority, err = newAuthority(cfg.Keys); err != nil {
 		return nil, err
 	}
@@ -109,6 +114,7 @@ func New(cfg Config) (*Gateway, error) {
 		OwnName:     g.ownName,
 		Page:        page(),
 		Engines:     func() any { return g.Report() },
+		Agents:      func(ctx context.Context) any { return g.agents.report(ctx) },
 		Ready:       g.engines.ready,
 		Origins:     cfg.Origins,
 		MaxSessions: cfg.MaxSessions,
@@ -145,12 +151,10 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 		return err
 	}
 	defer g.engines.close()
-	loaded := make(chan struct{})
-	go func() {
-		defer close(loaded)
-		g.engines.load()
-	}()
-	defer func() { <-loaded }()
+	var beside sync.WaitGroup
+	beside.Go(g.engines.load)
+	defer beside.Wait()
+	defer g.agents.start(ctx)()
 	g.log.Info("listening", "address", l.Addr().String())
 	if ready != nil {
 		ready(l.Addr())
@@ -174,7 +178,7 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Window:      g.cfg.Resume,
 		Turns:       turns,
 		Mock:        deterministic.Engine{Pace: g.cfg.Pace},
-		Agents:      []session.NamedEngine{{Name: echo.AgentID, Engine: echo.Engine{}}},
+		Agents:      g.agents.named(),
 		Transcriber: g.engines.transcriber(),
 		Only:        n.Only,
 		Allowance:   n.Audio,

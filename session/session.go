@@ -63,7 +63,7 @@ type Config struct {
 	MaxAudio    time.Duration // of one turn; default 10 minutes
 	Recognise   time.Duration // how long the final transcript may take after the commit; default 30 s
 	AgentSilent time.Duration // how long an agent may say nothing before its turn ends; default 2 minutes
-	ToolSilent  time.Duration // the same while a tool of its runs; default 10 minutes
+	ToolSilent  time.Duration // the same while a tool of its runs; default 15 minutes
 	Approve     time.Duration // how long a person may take to answer an agent's question before it is a no; default 1 minute
 	Idle        time.Duration // without anything from a client; default 10 minutes
 
@@ -153,7 +153,7 @@ func New(cfg Config) *Session {
 	cfg.MaxAudio = cmp.Or(cfg.MaxAudio, 10*time.Minute)
 	cfg.Recognise = cmp.Or(cfg.Recognise, 30*time.Second)
 	cfg.AgentSilent = cmp.Or(cfg.AgentSilent, 2*time.Minute)
-	cfg.ToolSilent = cmp.Or(cfg.ToolSilent, 10*time.Minute)
+	cfg.ToolSilent = cmp.Or(cfg.ToolSilent, 15*time.Minute)
 	cfg.Approve = cmp.Or(cfg.Approve, time.Minute)
 	cfg.Idle = cmp.Or(cfg.Idle, 10*time.Minute)
 	cfg.Window = cmp.Or(cfg.Window, 2*time.Minute)

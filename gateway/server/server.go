@@ -31,20 +31,21 @@ type Config struct {
 	// NewSession returns a session that has not run yet, and may never run.
 	NewSession func(NewSession) *session.Session
 
-	Auth        *auth.Authority      // who may come in; nil: everybody
-	TLS         *tls.Config          // nil: plain HTTP
-	OwnName     func(string) bool    // with TLS: whether we are known under this host name; nil: under none
-	Page        fs.FS                // the built page; nil: a text that says how to build it
-	Engines     func() any           // what /api/engines answers, as JSON
-	Ready       func() error         // nil once turns can be served; its error is shown at /readyz
-	Origins     []string             // origins, such as "https://example.org", of other pages that may connect
-	MaxSessions int                  // default 1,000
-	FirstWord   time.Duration        // how long a client of version 2 has to begin; default 10 s
-	Ping        time.Duration        // between pings; default 20 s. A client has as long to answer
-	Drain       time.Duration        // how long clients have to say goodbye when the server stops; default 3 s
-	MaxMessage  int                  // bytes; default 1 MiB
-	Log         *slog.Logger         // nil discards
-	Metrics     *prometheus.Registry // nil: a new one
+	Auth        *auth.Authority           // who may come in; nil: everybody
+	TLS         *tls.Config               // nil: plain HTTP
+	OwnName     func(string) bool         // with TLS: whether we are known under this host name; nil: under none
+	Page        fs.FS                     // the built page; nil: a text that says how to build it
+	Engines     func() any                // what /api/engines answers, as JSON
+	Agents      func(context.Context) any // what /api/agents answers, as JSON, within some seconds
+	Ready       func() error              // nil once turns can be served; its error is shown at /readyz
+	Origins     []string                  // origins, such as "https://example.org", of other pages that may connect
+	MaxSessions int                       // default 1,000
+	FirstWord   time.Duration             // how long a client of version 2 has to begin; default 10 s
+	Ping        time.Duration             // between pings; default 20 s. A client has as long to answer
+	Drain       time.Duration             // how long clients have to say goodbye when the server stops; default 3 s
+	MaxMessage  int                       // bytes; default 1 MiB
+	Log         *slog.Logger              // nil discards
+	Metrics     *prometheus.Registry      // nil: a new one
 }
 
 // NewSession is what the server knows of a session that a client asks for.
@@ -113,6 +114,9 @@ func (c *Config) setDefaults() {
 	if c.Ready == nil {
 		c.Ready = func() error { return nil }
 	}
+	if c.Agents == nil {
+		c.Agents = func(context.Context) any { return struct{}{} }
+	}
 	if c.Engines == nil {
 		c.Engines = func() any { return struct{}{} }
 	}
@@ -131,6 +135,9 @@ func (s *Server) routes() {
 		return c.Blob(http.StatusOK, "application/yaml", protocol.AsyncAPI)
 	})
 	e.GET("/api/engines", func(c echo.Context) error { return c.JSON(http.StatusOK, s.cfg.Engines()) })
+	e.GET("/api/agents", func(c echo.Context) error {
+		return c.JSON(http.StatusOK, s.cfg.Agents(c.Request().Context()))
+	})
 	s.page()
 }
 

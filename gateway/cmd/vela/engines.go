@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"text/tabwriter"
 
@@ -8,12 +9,17 @@ import (
 )
 
 type enginesCmd struct {
-	SpeechModel string `help:"Folder of PocketSphinx's model; where the system keeps it, unless given." placeholder:"DIR" env:"VELA_SPEECH_MODEL"`
+	Config      configFile `help:"File that says which agents there are; vela.yaml in this folder, where there is one, unless given." placeholder:"FILE" env:"VELA_CONFIG"`
+	SpeechModel string     `help:"Folder of PocketSphinx's model; where the system keeps it, unless given." placeholder:"DIR" env:"VELA_SPEECH_MODEL"`
 }
 
 // Run prints a table.
-func (c *enginesCmd) Run(io streams) error {
-	g, err := gateway.New(gateway.Config{Speech: gateway.Speech{Model: c.SpeechModel}})
+func (c *enginesCmd) Run(ctx context.Context, io streams) error {
+	agents, err := c.Config.read()
+	if err != nil {
+		return err
+	}
+	g, err := gateway.New(gateway.Config{Agents: agents, Speech: gateway.Speech{Model: c.SpeechModel}})
 	if err != nil {
 		return err
 	}
@@ -27,7 +33,13 @@ func (c *enginesCmd) Run(io streams) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", kind, e.Name, there, what)
 	}
-	row("agent", r.Agent)
+	for _, a := range g.Probe(ctx).Agents {
+		why := ""
+		if a.Cause != nil {
+			why = a.Cause.Error()
+		}
+		row("agent, "+a.Kind, gateway.Engine{Name: a.Name, Label: a.Label, Available: a.Available, Why: why})
+	}
 	row("speech to text", r.Transcriber)
 	return w.Flush()
 }

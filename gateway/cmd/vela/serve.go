@@ -17,6 +17,7 @@ type serveCmd struct {
 	Auth           string        `help:"Who may come in: none asks nobody, keys wants a token, or a server key of VELA_KEYS." enum:"none,keys" default:"none" env:"VELA_AUTH"`
 	TLS            tlsFlag       `name:"tls" help:"Speak https: self with a certificate that this machine makes and keeps, or CERT KEY with that of two PEM files; CERT,KEY in the variable." placeholder:"self|CERT KEY" env:"VELA_TLS"`
 	Invite         string        `help:"Print links that sign a phone in, also drawn with qr: none, link or qr. They hold a token." enum:"none,link,qr" default:"none" env:"VELA_INVITE"`
+	Config         configFile    `help:"File that says which agents there are; vela.yaml in this folder, where there is one, unless given." placeholder:"FILE" env:"VELA_CONFIG"`
 	Turns          string        `help:"What a client gets that does not ask: deterministic or agent turns." enum:"deterministic,agent" default:"deterministic" env:"VELA_TURNS"`
 	Pace           time.Duration `help:"Pause between the events of a deterministic answer; 0s answers at once." default:"120ms" env:"VELA_PACE"`
 	Origin         []string      `help:"Origin of another page that may connect, such as https://example.org. May be repeated." placeholder:"ORIGIN" env:"VELA_ORIGIN"`
@@ -58,6 +59,9 @@ func (c *serveCmd) Run(ctx context.Context, io streams) error {
 	cfg := c.config(io)
 	var err error
 	if cfg.Keys, err = c.keys(io); err != nil {
+		return err
+	}
+	if cfg.Agents, err = c.Config.read(); err != nil {
 		return err
 	}
 	g, err := gateway.New(cfg)
