@@ -54,6 +54,7 @@ func be(kind string) {
 		}
 		select {}
 	case "flood":
+		fmt.Fprintln(os.Stderr, "pid", os.Getpid())
 		w := bufio.NewWriter(os.Stdout)
 		for {
 			fmt.Fprintln(w, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
