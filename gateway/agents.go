@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -205,8 +206,13 @@ func (m *maker) system(s *modelAgent) (string, error) {
 	return string(text), nil
 }
 
-// path is a path of the file's: a relative one begins where the file lies.
+// path is a path of the file's: a relative one begins where the file lies, and one with ~/ at home.
 func (m *maker) path(name string) string {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
 	if filepath.IsAbs(name) {
 		return name
 	}
