@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,9 @@ func (a *answer) read(events iter.Seq2[stream.Event, error], yield func(signal.P
 	a.end(yield)
 }
 
-func isLast(e stream.Event) bool { return string(e.Data) == "[DONE]" }
+func isLast(e stream.Event) bool { return bytes.HasPrefix(e.Data, done) }
+
+var done = []byte("[DONE]")
 
 // isCut says that an error is the server's doing, and not that of a context which is done.
 func isCut(err error) bool {
