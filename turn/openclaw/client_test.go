@@ -173,7 +173,7 @@ func TestVersion3KnowsNoInterruption(t *testing.T) {
 		if _, err := heard(t.Context(), e, request1); err != error(errStillBusy) {
 			t.Errorf("a question that was put behind another: %v", err)
 		}
-		if q := <-c.calls; q.Params["queueMode"] != nil {
+		if q := c.any(t); q.Params["queueMode"] != nil {
 			t.Errorf("asked %v", q.Params)
 		}
 	})
@@ -292,7 +292,7 @@ func TestAConnectionLostInTheMiddleOfARun(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if s := <-c.calls; s.Method != "chat.abort" || s.param("sessionKey") != "agent:main:vela-s1" {
+		if s := c.any(t); s.Method != "chat.abort" || s.param("sessionKey") != "agent:main:vela-s1" {
 			t.Errorf("after the connection came back: %v, want the run that goes on unheard to be stopped", s)
 		}
 		if s := client.Status(); s.Phase != Connected || c.connections() != 2 {
@@ -535,7 +535,7 @@ func TestTheEndStopsWhatRuns(t *testing.T) {
 			_, err := heard(t.Context(), e, request1)
 			told <- err
 		}()
-		q := <-c.calls
+		q := c.any(t)
 		synctest.Wait()
 		cancel()
 		if err := <-told; err != error(errClosed) {
@@ -544,7 +544,7 @@ func TestTheEndStopsWhatRuns(t *testing.T) {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run: %v", err)
 		}
-		if s := <-c.calls; s.Method != "chat.abort" || s.param("runId") != q.param("idempotencyKey") {
+		if s := c.any(t); s.Method != "chat.abort" || s.param("runId") != q.param("idempotencyKey") {
 			t.Errorf("last sent %v", s)
 		}
 		if s := client.Status(); s.Phase != Closed {
