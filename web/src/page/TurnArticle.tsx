@@ -1,7 +1,8 @@
 import type { JSX } from 'preact';
 import { answerer } from '../state/announce';
 import type { App } from '../state/app';
-import type { Step, Turn } from '../state/talk';
+import type { Step } from '../state/steps';
+import type { Turn } from '../state/talk';
 import { cutWords } from '../state/transcript';
 import { timeWords } from './clock';
 import { Icon } from './Icon';
@@ -26,7 +27,7 @@ function Steps({ steps }: { steps: readonly Step[] }): JSX.Element {
 
 export function TurnArticle({ app, turn, newest }: { app: App; turn: Turn; newest: boolean }): JSX.Element {
   const model = app.model.peek();
-  const speaker = answerer(turn.kind, model);
+  const speaker = answerer(turn, model);
   const mocked = turn.kind === 'mocked' || turn.kind === 'shell';
   const identity = mocked ? 'mocked' : (model.engines?.agent?.name ?? '');
   const worked = turn.thought !== '' || turn.steps.length > 0;

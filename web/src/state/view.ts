@@ -1,4 +1,5 @@
 import type { ConnectionStatus } from '../client/connection';
+import type { Agent, Agents } from '../client/agents';
 import type { Engines, Turns } from '../client/engines';
 import type { MicrophoneFault } from '../audio/microphone';
 import type { Talk } from './talk';
@@ -13,6 +14,8 @@ export interface Model {
   turns: Turns;
   /** null when the gateway did not say. */
   engines: Engines | null;
+  /** Those that a session can have; null when the gateway did not say. */
+  agents: Agents | null;
   microphone: MicrophoneState;
   tapInsteadOfHold: boolean;
   /** Whether the gateway wants to know who comes, and what became of what it was told; null when it does not ask. */
@@ -64,9 +67,19 @@ export function nameOf(label: string): { name: string; detail: string } {
   return { name, detail: label[name.length] === ',' ? detail : detail.slice(0, -1) };
 }
 
-export function agentName(model: Model): string {
-  const label = model.engines?.agent?.label;
+/** What an agent is called; without a name, the one of the session. */
+export function agentName(model: Model, name = ''): string {
+  const wanted = name || model.talk.agent;
+  const engine = model.engines?.agent;
+  const label = agentOf(model, wanted)?.label ?? (engine && (wanted === '' || engine.name === wanted) ? engine.label : wanted);
   return label ? nameOf(label).name : 'The agent';
+}
+
+/** What the gateway says of an agent; without a name, of the one that answers. */
+export function agentOf({ agents, talk }: Model, name = ''): Agent | null {
+  if (!agents) return null;
+  const wanted = name || talk.agent || agents.default;
+  return agents.agents.find((a) => a.name === wanted) ?? null;
 }
 
 /** The one line about the recogniser, and how to get a better one. */
