@@ -3,6 +3,8 @@ import './style/tokens.css';
 import './style/base.css';
 import './style/frame.css';
 import './style/talk.css';
+import './style/agent.css';
+import './style/artifacts.css';
 import './style/helm.css';
 import './style/settings.css';
 import './style/sign-in.css';

@@ -401,7 +401,8 @@ test('what the gateway measured replaces what the page saw', async () => {
   const fall = document.querySelector('.waterfall')!;
   expect(fall.querySelector('summary')!.textContent).toBe('0.60 s from sending to the first word');
   expect([...fall.querySelectorAll('.value')].map((v) => v.textContent)).toEqual(['none', '604 ms']);
-  expect(fall.querySelector('.key')!.textContent).toBe('Vela itself 4 ms. 1,204 tokens in, 88 out.');
+  expect(fall.querySelector('.key')!.textContent).toBe('Vela itself 4 ms.');
+  expect(document.querySelector('.usage')!.textContent).toBe('1,204 tokens in, 88 out');
 });
 
 test('a spoken turn shows its stages', async () => {

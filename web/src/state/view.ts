@@ -1,3 +1,4 @@
+import type { Usage } from '@vela/protocol';
 import type { ConnectionStatus } from '../client/connection';
 import type { Agent, Agents } from '../client/agents';
 import type { Engines, Turns } from '../client/engines';
@@ -80,6 +81,17 @@ export function agentOf({ agents, talk }: Model, name = ''): Agent | null {
   if (!agents) return null;
   const wanted = name || talk.agent || agents.default;
   return agents.agents.find((a) => a.name === wanted) ?? null;
+}
+
+/** Which pennant an agent has: its own, or that of whose protocol it speaks. */
+export function identityOf(model: Model, name = ''): string {
+  const wanted = name || model.talk.agent || model.engines?.agent?.name || '';
+  const kinds: Record<string, string> = { anthropic: 'claude', openclaw: 'openclaw' };
+  return kinds[agentOf(model, wanted)?.kind ?? ''] ?? wanted;
+}
+
+export function tokenWords({ promptTokens, completionTokens }: Usage): string {
+  return `${promptTokens.toLocaleString('en')} tokens in, ${completionTokens.toLocaleString('en')} out`;
 }
 
 /** The one line about the recogniser, and how to get a better one. */
