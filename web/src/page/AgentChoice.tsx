@@ -123,7 +123,7 @@ export function AgentList(props: { app: App; choice: Choice; place: 'bar' | 'set
         return (
           <div
             key={agent.name}
-            class="agent"
+            class="agent-option"
             role="option"
             data-agent={agent.name}
             aria-selected={isPresent}
