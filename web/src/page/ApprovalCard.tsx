@@ -63,7 +63,7 @@ export function ApprovalCard({ app, approval }: { app: App; approval: Approval }
       <h3 id={`${id}-title`}>
         <Icon name="warning" />
         <span>
-          {agentName(app.model.value)} asks: may it use <code>{approval.name}</code>?
+          May it use <code>{approval.name}</code>?
         </span>
       </h3>
       <p class="summary" id={`${id}-summary`} tabIndex={approval.summary.length > 200 ? 0 : undefined}>

@@ -17,14 +17,17 @@ export function Steps({ steps, approvals }: { steps: readonly Step[]; approvals:
 
 function StepRow({ step, approval }: { step: Step; approval: Approval | undefined }): JSX.Element {
   const [open, setOpen] = useState(false);
-  const took = step.took === null ? '' : `${step.took.toLocaleString('en')} ms`;
   return (
     <li class="step" data-state={step.state}>
       <details onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
           <span class="name">{step.name}</span>
           {step.detail !== '' && <code>{step.detail}</code>}
-          <span class="took">{[stepWords[step.state], took, approval && outcomeWords[approval.outcome]].filter(Boolean).join(', ')}</span>
+          <span class="took">
+            {stepWords[step.state]}
+            {step.took !== null && <span class="ms">, {step.took.toLocaleString('en')} ms</span>}
+            {approval && `, ${outcomeWords[approval.outcome]}`}
+          </span>
           <Icon name="open" small />
         </summary>
         {open && (

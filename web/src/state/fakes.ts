@@ -68,6 +68,8 @@ export interface BenchOptions {
   engines?: Engines | null;
   agents?: Agents | null;
   greet?: boolean;
+  /** What an earlier visit left in the browser. */
+  stored?: Map<string, string>;
   hash?: string;
   tab?: FakeStore;
   /** What the gateway makes of who asks. */
@@ -76,12 +78,11 @@ export interface BenchOptions {
 
 /** An app that has started and, unless told otherwise, was greeted by the gateway. */
 export async function bench(options: BenchOptions = {}): Promise<Bench> {
-  const { turns = 'deterministic', search = '', engines: has = engines, agents = null, greet = true, hash = '', tab = new FakeStore(), admits = () => true } = options;
+  const { turns = 'deterministic', search = '', engines: has = engines, agents = null, greet = true, hash = '', tab = new FakeStore(), stored = new Map<string, string>(), admits = () => true } = options;
   const sockets: FakeSocket[] = [];
   const timers = new FakeTimers();
   const microphone = new FakeMicrophone();
   const addresses: string[] = [];
-  const stored = new Map<string, string>();
   const saved: { name: string; text: string }[] = [];
   const app = new App({
     location: { protocol: 'http:', host: 'gateway', search, hash },
