@@ -167,7 +167,7 @@ test('artifacts: tabs by keyboard, an older one stays in sight, ten are kept', a
   gateway.say('artifact', { ...artifacts.error, title: 'newer' });
   await there(tab, 7);
   assert.equal(await page.getByRole('tab', { selected: true }).innerText(), 'bash');
-  await page.getByRole('button', { name: '6 new' }).click();
+  await page.getByRole('button', { name: '6 newer' }).click();
   await eventually(async () => assert.equal(await page.getByRole('tab', { selected: true }).innerText(), 'newer'));
   for (let i = 1; i <= 9; i++) gateway.say('artifact', { ...artifacts.error, title: `e${i}` });
   await eventually(async () => assert.equal((await tab.allInnerTexts()).at(0), 'e9'));

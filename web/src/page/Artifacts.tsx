@@ -113,7 +113,7 @@ export function Artifacts({ app }: { app: App }): JSX.Element | null {
         <span class="label">{artifacts.length < keptArtifacts ? artifacts.length : `the last ${keptArtifacts}`}</span>
         {behind > 0 && (
           <button type="button" class="link" id="newest-artifact" onClick={() => choose(newestFirst[0]!)}>
-            {behind} new
+            {behind} newer
           </button>
         )}
         <button type="button" class="button icon-only quiet close" aria-label="Close artifacts" onClick={() => close(app)}>
