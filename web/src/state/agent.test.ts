@@ -81,6 +81,7 @@ describe('who answers', () => {
     b.app.chooseAgent('claude');
     b.socket().say('error', { code: 'unsupported', message: 'x', ref: b.socket().sent.at(-1)!.id });
     expect(agentChoice(b.app.model.value)!.present.name).toBe('echo');
+    b.socket().greet('session-1', { agent: 'echo' });
     expect(b.stored.get('vela.agent')).toBeUndefined();
   });
 
@@ -94,12 +95,16 @@ describe('who answers', () => {
   });
 
   test('the next visit begins with it, as long as it is there', async () => {
-    const visit = async (agents: Agents | null) => {
+    const visit = async (agents: NonNullable<BenchOptions['agents']> | null) => {
       const b = await bench({ turns: 'agent', agents, greet: false, stored: new Map([['vela.agent', 'claude']]) });
       b.socket().open();
       return b.socket().sent[0]!.payload;
     };
     expect(await visit(three)).toMatchObject({ turns: 'agent', approvals: true, agent: 'claude' });
+    // A list that is slow to come is waited for.
+    let slow: Promise<Agents> = Promise.resolve(three);
+    for (let i = 0; i < 50; i++) slow = slow.then((a) => a);
+    expect(await visit(slow)).toHaveProperty('agent');
     const gone = { ...three, agents: three.agents.map((a) => ({ ...a, available: false })) };
     expect(await visit(gone)).not.toHaveProperty('agent');
     expect(await visit(null)).not.toHaveProperty('agent');

@@ -66,7 +66,7 @@ export interface BenchOptions {
   turns?: Turns;
   search?: string;
   engines?: Engines | null;
-  agents?: Agents | null;
+  agents?: Agents | null | Promise<Agents>;
   greet?: boolean;
   /** What an earlier visit left in the browser. */
   stored?: Map<string, string>;
