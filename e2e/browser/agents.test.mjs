@@ -28,7 +28,8 @@ test('the agent: shown, chosen by keyboard, kept for the next visit', async (t) 
   await shows(choice, 'Claude in the project');
   await choice.focus();
   await page.keyboard.press('ArrowDown');
-  await there(page.getByRole('option', { name: /^Claude/, selected: true }));
+  const chosen = page.getByRole('option', { name: /^Claude/, selected: true });
+  await eventually(async () => assert.equal(await chosen.evaluate((e) => e === document.activeElement), true));
   await page.keyboard.press('End');
   const last = page.getByRole('option').last();
   assert.equal(await last.evaluate((e) => e === document.activeElement), true);

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Agent } from '../client/agents';
 import type { App } from '../state/app';
 import { agentChoice, type AgentChoice as Choice } from '../state/choice';
@@ -14,7 +14,8 @@ export function AgentChoice({ app }: { app: App }): JSX.Element | null {
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const shown = open && choice?.others != null && choice.off === '';
-  useEffect(() => {
+  // At once: the next stroke is for the list already.
+  useLayoutEffect(() => {
     if (!shown) return;
     root.current?.querySelector<HTMLElement>('[aria-selected="true"], [role="option"]')?.focus();
     const outside = ({ target }: Event): void => {
