@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { ServerEventV2 } from './agentEvents';
+import type { ServerEventV2 } from '@vela/protocol';
 import { fullJitter } from './backoff';
 import { Client, type ClientOptions } from './client';
 import type { ConnectionStatus } from './connection';

@@ -1,5 +1,5 @@
 import { closeCodes, type ClientEventV2, type SessionReadyPayloadV2, type SessionStartPayloadV2 } from '@vela/protocol';
-import type { ServerEventV2 } from './agentEvents';
+import type { ServerEventV2 } from '@vela/protocol';
 import { fullJitter } from './backoff';
 import { base64 } from './base64';
 import {

@@ -1,5 +1,5 @@
 import type { ClientEventV2 } from '@vela/protocol';
-import type { ServerEventV2 } from './agentEvents';
+import type { ServerEventV2 } from '@vela/protocol';
 import { isObject, readEnvelope, shapes as version1, type Shape } from './decode';
 
 /** What a frame of version 2 turned out to be. seq is there for events of the session, known or not: they are counted either way. */

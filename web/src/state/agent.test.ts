@@ -1,4 +1,5 @@
 // What an agent does in a turn of version 2: who it is, its status, its tools, its questions, its artifacts, and what it took.
+import type { ArtifactPayload, StatusAction } from '@vela/protocol';
 import { describe, expect, test } from 'vitest';
 import { fetchAgents, readAgents, type Agents } from '../client/agents';
 import { decode2 } from '../client/decode2';
@@ -180,7 +181,7 @@ describe('the status line', () => {
     ['juggling', 'x', 'Thinking', 'x'],
     ['constructor', '', 'Thinking', ''],
   ])('%s %s: %s %s', (action, detail, verb, shown) => {
-    expect(statusOf({ type: 'status', action, detail }, 7)).toEqual({ verb, detail: shown, since: 7 });
+    expect(statusOf({ type: 'status', action: action as StatusAction, detail }, 7)).toEqual({ verb, detail: shown, since: 7 });
   });
 
   test('two parts are no long path, and thirty characters no long command', () => {
@@ -433,7 +434,7 @@ describe('artifacts', () => {
     [{ artifact_type: 'search_results', query: 'q', results: [{ file: 'a', line: 3, content: 'x' }, { file: 'b' }, 7] }, 'q', 'a:3:x\nb'],
     [{ artifact_type: 'error', message: 'bad', stack: 'secret' }, 'Error', 'bad'],
   ])('%j is called %s', (payload, title, whole) => {
-    const body = readBody({ type: 'artifact', ...payload })!;
+    const body = readBody({ type: 'artifact', ...payload } as ArtifactPayload)!;
     expect([titleOf((payload as { title?: string }).title, body), wholeText(body)]).toEqual([title, whole]);
   });
 

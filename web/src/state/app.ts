@@ -3,7 +3,7 @@ import type { ClientEventV2, ServerEvent } from '@vela/protocol';
 import { gatewayRate } from '../audio/chunker';
 import { LevelTrace } from '../audio/levels';
 import type { InputDevice, MicrophoneEvents, OpenMicrophone } from '../audio/microphone';
-import type { ServerEventV2 } from '../client/agentEvents';
+import type { ServerEventV2 } from '@vela/protocol';
 import type { Agents } from '../client/agents';
 import { Client } from '../client/client';
 import { Connection, type Cause, type ConnectionStatus, type OpenSocket, type Timers } from '../client/connection';

@@ -1,4 +1,4 @@
-import type { ArtifactPayload } from '../client/agentEvents';
+import type { ArtifactPayload } from '@vela/protocol';
 import { oneLine } from './plain';
 
 /** One place that a search found. */
@@ -36,13 +36,15 @@ const mostFound = 5000;
 
 /** Reads what an artifact holds; null for one that this page cannot show. */
 export function readBody(payload: ArtifactPayload): ArtifactBody | null {
-  const word = (name: string): string => (typeof payload[name] === 'string' ? (payload[name] as string) : '');
-  const has = (name: string): boolean => typeof payload[name] === 'string';
+  // What came over the wire is looked at field by field: its type is a promise.
+  const fields = payload as unknown as Record<string, unknown>;
+  const word = (name: string): string => (typeof fields[name] === 'string' ? (fields[name] as string) : '');
+  const has = (name: string): boolean => typeof fields[name] === 'string';
   switch (payload.artifact_type) {
     case 'diff':
       return has('diff') ? { kind: 'diff', file: word('file'), diff: word('diff') } : null;
     case 'code': {
-      const { startLine } = payload;
+      const { startLine } = fields;
       const first = Number.isSafeInteger(startLine) && (startLine as number) > 0 ? (startLine as number) : 1;
       return has('content') ? { kind: 'code', content: word('content'), language: word('language'), file: word('file'), startLine: first } : null;
     }
@@ -51,8 +53,8 @@ export function readBody(payload: ArtifactPayload): ArtifactBody | null {
     case 'file':
       return has('content') ? { kind: 'file', path: word('path'), content: word('content'), language: word('language') } : null;
     case 'search_results':
-      return Array.isArray(payload.results)
-        ? { kind: 'search_results', query: word('query'), results: payload.results.slice(0, mostFound).flatMap(found) }
+      return Array.isArray(fields.results)
+        ? { kind: 'search_results', query: word('query'), results: fields.results.slice(0, mostFound).flatMap(found) }
         : null;
     case 'error':
       return has('message') ? { kind: 'error', message: word('message') } : null;

@@ -1,4 +1,4 @@
-import type { StatusPayload } from '../client/agentEvents';
+import type { StatusPayload } from '@vela/protocol';
 import { oneLine } from './plain';
 
 /** What the agent is doing, in words. */

@@ -1,5 +1,5 @@
 import type { HistoryItem, ServerEvent, State, TurnMetricsPayload, Usage } from '@vela/protocol';
-import type { ArtifactPayload, ServerEventV2 } from '../client/agentEvents';
+import type { ArtifactPayload, ServerEventV2 } from '@vela/protocol';
 import { asked, decided, settled, withdrawn, type Approval } from './approvals';
 import { keptArtifacts, readBody, titleOf, type Artifact } from './artifacts';
 import { statusOf, type Status } from './status';
