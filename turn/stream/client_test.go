@@ -159,6 +159,10 @@ func TestWhatAServerMayAnswer(t *testing.T) {
 			answers: []string{header(400, "") + padding + key + padding}, attempts: 1,
 			code: protocol.CodeAgentFailed, words: "The model answered with an error (400).", operator: "xxx[hid…",
 		},
+		"cut off in the middle of a key": {
+			answers: []string{header(400, "Content-Length: 999\r\n") + "free words: " + key[:15]}, attempts: 1,
+			code: protocol.CodeAgentFailed, words: "The model answered with an error (400).", operator: "free words: ",
+		},
 		"a key where the reading ends": {
 			answers: []string{header(400, "") + strings.Repeat(key, maxRefusal/len(key)+9)}, attempts: 1,
 			code: protocol.CodeAgentFailed, words: "The model answered with an error (400).", operator: "[hidden][hidden]",
