@@ -100,6 +100,7 @@ func TestBadModelServers(t *testing.T) {
 				d.settings(`{"agent":"good"}`)
 				d.answers("And now?", "Now I am whole.")
 			}
+			d.close()
 			_, report := g.get("/api/agents")
 			_, metrics := g.get("/metrics")
 			log := g.stop()
@@ -243,6 +244,7 @@ func TestTools(t *testing.T) {
 		}
 	})
 
+	d.close()
 	log := g.stop()
 	noKey(t, data, map[string]string{"the log": log, "the events": d.frames.String()})
 	noKey(t, journals, nil)

@@ -198,19 +198,19 @@ type event struct {
 	Type    string `json:"type"`
 	Seq     uint64 `json:"seq"`
 	Payload struct {
-		Value      string          `json:"value"`
-		Text       string          `json:"text"`
-		Code       string          `json:"code"`
-		Message    string          `json:"message"`
-		Reason     string          `json:"reason"`
-		HeardText  string          `json:"heardText"`
-		CallID     string          `json:"callId"`
-		Name       string          `json:"name"`
-		Success    bool            `json:"success"`
-		Output     json.RawMessage `json:"output"`
-		ApprovalID string          `json:"approvalId"`
-		Action     string          `json:"action"`
-		Kind       string          `json:"artifact_type"`
+		Value     string          `json:"value"`
+		Text      string          `json:"text"`
+		Code      string          `json:"code"`
+		Message   string          `json:"message"`
+		Reason    string          `json:"reason"`
+		HeardText string          `json:"heardText"`
+		CallID    string          `json:"callId"`
+		Name      string          `json:"name"`
+		Success   bool            `json:"success"`
+		Output    json.RawMessage `json:"output"`
+		SessionID string          `json:"sessionId"`
+		Action    string          `json:"action"`
+		Kind      string          `json:"artifact_type"`
 	} `json:"payload"`
 	raw string
 }
@@ -218,10 +218,11 @@ type event struct {
 // dialogue is a client of version 2 that types.
 type dialogue struct {
 	*testing.T
-	ctx    context.Context
-	ws     *websocket.Conn
-	seq    uint64
-	frames strings.Builder // all that the gateway has sent
+	ctx     context.Context
+	ws      *websocket.Conn
+	session string // its id
+	seq     uint64
+	frames  strings.Builder // all that the gateway has sent
 }
 
 // talk begins a session with the given settings, which are JSON.
@@ -242,7 +243,21 @@ func (g *gateway) talk(settings string) *dialogue {
 func (d *dialogue) settings(settings string) {
 	d.Helper()
 	d.send(`{"type":"session.start","payload":` + settings + `}`)
-	d.until(func(e event) bool { return e.Type == "session.state" && e.Payload.Value == "idle" })
+	ready := d.until(func(e event) bool { return e.Type == "session.state" && e.Payload.Value == "idle" })
+	d.session = ready[0].Payload.SessionID
+}
+
+// close ends the session, and reads what still comes.
+func (d *dialogue) close() {
+	d.Helper()
+	d.send(`{"type":"session.close","payload":{}}`)
+	for {
+		if _, frame, err := d.ws.Read(d.ctx); err != nil {
+			return
+		} else {
+			d.frames.Write(append(frame, '\n'))
+		}
+	}
 }
 
 func (d *dialogue) send(text string) {
