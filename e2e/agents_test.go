@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -29,8 +32,12 @@ import (
 // modelKey is the key that the model server takes. It must be in nothing that the gateway shows, logs or keeps.
 const modelKey = "sk-e2e-0123456789abcdef"
 
-// formats are both wire formats: the kind of agent, and what stands behind the server's address.
-var formats = []struct{ kind, path string }{{"openai", "/v1"}, {"anthropic", ""}}
+// formats are both wire formats: the kind of agent, what stands behind the server's address, how an agent is told to
+// think, and how a thought goes back to it.
+var formats = []struct{ kind, path, thinking, thought string }{
+	{"openai", "/v1", "", `"reasoning_content":"I need the clock."`},
+	{"anthropic", "", ", thinking: 1024", `{"type":"thinking","thinking":"I need the clock.","signature":"aimock-placeholder-signature"}`},
+}
 
 // modelServer is a running aimock.
 type modelServer struct {
@@ -138,11 +145,14 @@ func outline(messages []message) []string {
 	return lines
 }
 
-// relay stands between a gateway and its model server, and counts the requests that the gateway let go of before they
-// were answered.
+// relay stands between a gateway and its model server. It counts the requests that the gateway let go of before they were
+// answered, and keeps what was asked to the letter.
 type relay struct {
 	*httptest.Server
 	left atomic.Int32
+
+	mu    sync.Mutex
+	asked []string // guarded by mu
 }
 
 func relayTo(t *testing.T, address string) *relay {
@@ -156,6 +166,14 @@ func relayTo(t *testing.T, address string) *relay {
 	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {} // it was let go of
 	r := &relay{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return
+		}
+		r.mu.Lock()
+		r.asked = append(r.asked, string(body))
+		r.mu.Unlock()
+		req.Body = io.NopCloser(bytes.NewReader(body))
 		defer func() {
 			if req.Context().Err() != nil {
 				r.left.Add(1)
@@ -437,7 +455,7 @@ func TestAgents(t *testing.T) {
 		t.Run(format.kind, func(t *testing.T) {
 			t.Parallel()
 			server := models(t)
-			through := relayTo(t, server.url)
+			through, aside := relayTo(t, server.url), relayTo(t, server.url)
 			data, journals := t.TempDir(), t.TempDir()
 			agent := func(address, more string) string {
 				return fmt.Sprintf("{kind: %s, url: %q, model: m, ponder: false, %s}", format.kind, address+format.path, more)
@@ -446,6 +464,7 @@ func TestAgents(t *testing.T) {
 agents:
   model: `+agent(server.url, "key_env: E2E_MODEL_KEY, tools: {root: project}")+`
   slow: `+strings.Replace(agent(through.URL, "key_env: E2E_MODEL_KEY"), "ponder: false", "ponder: [Hm, Still at it]", 1)+`
+  thinker: `+agent(aside.URL, "key_env: E2E_MODEL_KEY, tools: {root: project}"+format.thinking)+`
   locked: `+agent(server.url, "key_env: E2E_WRONG_KEY")+`
   nowhere: `+agent("http://127.0.0.1:1", "key_env: E2E_MODEL_KEY")+`
   dead: `+agent("http://127.0.0.1:1", "key_env: E2E_MODEL_KEY, fallback: [locked, model]")+`
@@ -455,6 +474,11 @@ agents:
 			})
 			askedFor(t, server)
 			g.eventually("let go of both requests that were cancelled", func() bool { return through.left.Load() == 2 })
+			aside.mu.Lock()
+			if n := len(aside.asked); n != 2 || !strings.Contains(aside.asked[1], format.thought) {
+				t.Errorf("%d requests, the last without the thought before its tool: %q", n, aside.asked)
+			}
+			aside.mu.Unlock()
 			worked(t, filepath.Join(dir, "project"))
 
 			_, report := g.get("/api/agents")
