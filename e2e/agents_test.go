@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -481,9 +482,24 @@ agents:
 			aside.mu.Unlock()
 			worked(t, filepath.Join(dir, "project"))
 
+			chatted(t, g)
+			code, table, errs := run(t, nil, "engines", "--config", filepath.Join(dir, "vela.yaml"), "--speech-model", t.TempDir())
+			for _, line := range []string{`model +yes`, `slow +yes`, `locked +no .*401.*set the right key`, `nowhere +no .*is the server running`} {
+				if code != 0 || !regexp.MustCompile(line).MatchString(table) {
+					t.Errorf("exit %d, no line fits %s:\n%s%s", code, line, table, errs)
+				}
+			}
 			_, report := g.get("/api/agents")
+			for _, part := range []string{
+				`"default":"model"`, `{"name":"model","label":"model","kind":"` + format.kind + `","available":true,"tools":["read_file","write_file","edit_file","glob","grep"]}`,
+				`{"name":"locked","label":"locked","kind":"` + format.kind + `","available":false,`,
+			} {
+				if !strings.Contains(report, part) {
+					t.Errorf("/api/agents has no %s: %s", part, report)
+				}
+			}
 			_, metrics := g.get("/metrics")
-			noKey(t, data, nil)
+			noKey(t, data, map[string]string{"vela engines": table})
 			noKey(t, journals, map[string]string{"/api/agents": report, "/metrics": metrics, "the log": g.stop()})
 		})
 	}
@@ -516,6 +532,18 @@ func askedFor(t *testing.T, server *modelServer) {
 		if n := len(server.requests(said)); n != times {
 			t.Errorf("%q was asked %d times, want %d", said, n, times)
 		}
+	}
+}
+
+// chatted has a conversation in a pipe with an agent that is named.
+func chatted(t *testing.T, g *gateway) {
+	t.Helper()
+	code, out, errs := run(t, strings.NewReader("Who buys the milk?\n"), "chat", "--agent", "thinker", "--url", g.addr)
+	if code != 0 || !strings.Contains(out, "Anna buys it.") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := run(t, strings.NewReader("hello\n"), "chat", "--agent", "nobody", "--url", g.addr); code != 1 || !strings.Contains(errs, "thinker") {
+		t.Errorf("an agent that is not there: exit %d\n%s%s", code, out, errs)
 	}
 }
 
