@@ -48,6 +48,7 @@ type state struct {
 type kept struct {
 	Role  turn.Role `json:"role"`
 	Text  string    `json:"text"`
+	Whole string    `json:"written,omitempty"`
 	Tools []keptUse `json:"tools,omitempty"`
 	Cut   bool      `json:"interrupted,omitempty"`
 	At    time.Time `json:"at"`
@@ -63,7 +64,7 @@ type keptUse struct {
 }
 
 func keep(m turn.Message) kept {
-	k := kept{Role: m.Role, Text: m.Text, Cut: m.Interrupted, At: m.At}
+	k := kept{Role: m.Role, Text: m.Text, Whole: m.Written, Cut: m.Interrupted, At: m.At}
 	for _, u := range m.Tools {
 		k.Tools = append(k.Tools, keptUse(u))
 	}
@@ -71,7 +72,7 @@ func keep(m turn.Message) kept {
 }
 
 func (k kept) message() turn.Message {
-	m := turn.Message{Role: k.Role, Text: k.Text, Interrupted: k.Cut, At: k.At}
+	m := turn.Message{Role: k.Role, Text: k.Text, Written: k.Whole, Interrupted: k.Cut, At: k.At}
 	for _, u := range k.Tools {
 		m.Tools = append(m.Tools, turn.ToolUse(u))
 	}
