@@ -11,7 +11,7 @@ LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
 LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check test-go test-web test-e2e bench fuzz generate clean packages packages-test
+.PHONY: help run build test check test-go test-web test-e2e e2e-openclaw bench fuzz generate clean packages packages-test
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -42,6 +42,9 @@ test-web: web/node_modules ## The page's unit tests and types
 
 test-e2e: build e2e/node_modules ## The built program from outside: scripted turns, a real browser
 	cd e2e && $(GO) test -race -count=1 ./...
+
+e2e-openclaw: build ## The built program against the real OpenClaw, which is installed first: 850 MB, some minutes
+	cd e2e && $(GO) run ./openclaw -results openclaw/RESULTS.md
 
 bench: build ## Measure beside a bare server, and print ratios
 	cd e2e && $(GO) build -o ../bin/bare ./bench/bare && $(GO) build -o ../bin/bench ./bench

@@ -327,6 +327,10 @@ func TestCancel(t *testing.T) {
 		if s := signalOf(t, dir, "C1"); s.Status != dispatch.Failed || s.Error != "cancelled" {
 			t.Errorf("signal.json ends as %+v", s)
 		}
+		ask(ctx, e, request, nil) // cancelled before it starts: not even a folder
+		if _, err := os.Stat(folder(dir, suite, "C2")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a cancelled turn leaves a folder: %v", err)
+		}
 		if e.Suites() != 0 {
 			t.Errorf("%d suites are remembered", e.Suites())
 		}

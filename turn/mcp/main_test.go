@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,7 +54,7 @@ func be(kind string) {
 		if _, err := fmt.Fprintln(os.Stderr, "pid", os.Getpid()); err != nil {
 			os.Exit(1)
 		}
-		select {}
+		forever()
 	case "flood":
 		fmt.Fprintln(os.Stderr, "pid", os.Getpid())
 		w := bufio.NewWriter(os.Stdout)
@@ -76,7 +78,19 @@ func be(kind string) {
 		if err := toolServer(kind).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 			os.Exit(1)
 		}
+		fmt.Fprintln(os.Stderr, "good bye")
+		if kind == "stays" {
+			forever()
+		}
 	}
+}
+
+// forever waits for a signal that nobody sends, and takes no notice of those that ask it to end.
+func forever() {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGPIPE)
+	never := make(chan os.Signal, 1)
+	signal.Notify(never, syscall.SIGUSR2)
+	<-never
 }
 
 // toolServer has the tools that the tests call.

@@ -291,6 +291,9 @@ func TestEndsWithACallUnderWay(t *testing.T) {
 			if err := <-done; err == nil {
 				t.Error("the call went well")
 			}
+			if name == "stdio" {
+				log.next(t, "good bye") // it was not killed for the call
+			}
 		})
 	}
 }
@@ -390,7 +393,7 @@ func gone(t *testing.T, pid int) {
 
 // The end of Run ends the server with all that it started.
 func TestEndsProcesses(t *testing.T) {
-	s, log, stop := run(t, process(t, "tools"))
+	s, log, stop := run(t, process(t, "stays"))
 	log.next(t, there)
 	got, err := call(t, s, "test_child", `{}`)
 	if err != nil {
@@ -403,6 +406,39 @@ func TestEndsProcesses(t *testing.T) {
 	stop()
 	gone(t, pid)
 	gone(t, child)
+}
+
+// A server over HTTP that speaks an older version of the protocol, and leaves us waiting for the stream that this one
+// has: it holds nobody up who wants to end.
+func TestEndsWhileConnecting(t *testing.T) {
+	hangs := make(chan struct{}, 1)
+	old := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			hangs <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+		case m.Method == "initialize":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"old","version":"1"}}}`, m.ID)
+		default:
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, m.ID)
+		}
+	}))
+	defer old.Close()
+	_, _, stop := run(t, mcp.Config{URL: old.URL})
+	<-hangs
+	stop()
 }
 
 // A server that neither answers nor ends is ended.
@@ -462,9 +498,13 @@ func TestKeepsKeysToItself(t *testing.T) {
 	defer elsewhere.Close()
 	here := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer here.Close()
-	_, log, _ := run(t, mcp.Config{URL: here.URL + "/?token=secret1", Header: http.Header{"X-Key": {"secret2"}}})
-	if line := log.next(t, "mcp server is not there"); strings.Contains(line, "secret") || !strings.Contains(line, "another place") {
-		t.Error(line)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for url, words := range map[string]string{here.URL: "another place", closed.URL: "refused"} {
+		_, log, _ := run(t, mcp.Config{URL: url + "/?token=secret1", Header: http.Header{"X-Key": {"secret2"}}})
+		if line := log.next(t, "mcp server is not there"); strings.Contains(line, "secret") || !strings.Contains(line, words) {
+			t.Error(line)
+		}
 	}
 }
 

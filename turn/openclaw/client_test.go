@@ -97,7 +97,7 @@ func TestReasonsOfARefusal(t *testing.T) {
 		`{"code":"INVALID_REQUEST","details":{"code":"AUTH_RATE_LIMITED"}}`:   errTooOften,
 		`{"code":"NOT_PAIRED","details":{"code":"PAIRING_REQUIRED"}}`:         errPairing,
 		`{"code":"NOT_PAIRED"}`:      errPairing,
-		`{"code":"UNAVAILABLE"}`:     errSilent,
+		`{"code":"UNAVAILABLE"}`:     errStarting,
 		`{"code":"INVALID_REQUEST"}`: errRefused,
 		`null`:                       errRefused,
 	} {
@@ -111,16 +111,69 @@ func TestReasonsOfARefusal(t *testing.T) {
 	}
 }
 
+// queued is all that is heard of a question that OpenClaw has put behind other work.
+func queued(q call) []byte {
+	return []byte(`{"type":"event","event":"chat","payload":{"runId":"` + q.param("idempotencyKey") + `","state":"final"}}`)
+}
+
+func TestAQuestionPutBehindOtherWorkIsAskedAgain(t *testing.T) {
+	for name, x := range map[string]struct {
+		times    int // that it is put behind other work
+		clearing string
+		err      error
+		want     string
+	}{
+		"once":            {1, `"ok":true`, nil, "chat.send sessions.abort chat.send"},
+		"twice":           {2, `"ok":true`, errStillBusy, "chat.send sessions.abort chat.send"},
+		"nothing cleared": {1, `"ok":false`, nil, "chat.send sessions.abort chat.send"},
+		"no answer":       {1, "", errStillBusy, "chat.send sessions.abort"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := play(t, "turn")
+			c.asked = func(n *conn, q call) {
+				switch {
+				case q.Method == "sessions.abort" && x.clearing != "":
+					n.write([]byte(`{"type":"res","id":"` + q.ID + `",` + x.clearing + `}`))
+				case q.Method == "chat.send" && x.times > 0:
+					x.times--
+					n.write([]byte(`{"type":"res","id":"`+q.ID+`","ok":true}`), queued(q))
+				case q.Method == "chat.send":
+					n.write(c.answers(q)...)
+				}
+			}
+			bubble(t, c, Config{}, func(t *testing.T, _ *Client, e *Engine) {
+				got, err := heard(t.Context(), e, request1)
+				if !errors.Is(err, x.err) || x.err == nil && !strings.Contains(got, "Hello! I") {
+					t.Errorf("%s, %v", got, err)
+				}
+				close(c.calls)
+				var methods []string
+				ids := map[string]bool{}
+				for q := range c.calls {
+					methods = append(methods, q.Method)
+					ids[q.param("idempotencyKey")] = true
+					if q.Method == "sessions.abort" && (q.param("key") != "agent:main:vela-s1" || q.Params["clearQueued"] != true) {
+						t.Errorf("cleared %v", q.Params)
+					}
+				}
+				if strings.Join(methods, " ") != x.want || len(ids) != len(methods) {
+					t.Errorf("sent %v", methods)
+				}
+			})
+		})
+	}
+}
+
 func TestVersion3KnowsNoInterruption(t *testing.T) {
 	c := play(t, "hello-v3")
 	bubble(t, c, Config{}, func(t *testing.T, _ *Client, e *Engine) {
 		c.asked = func(n *conn, q call) {
-			n.write([]byte(`{"type":"res","id":"`+q.ID+`","ok":true}`), []byte(`{"type":"event","event":"chat","payload":{"runId":"`+q.param("idempotencyKey")+`","state":"final"}}`))
+			n.write([]byte(`{"type":"res","id":"`+q.ID+`","ok":true}`), queued(q))
 		}
-		if _, err := heard(t.Context(), e, request1); err != nil {
-			t.Fatal(err)
+		if _, err := heard(t.Context(), e, request1); err != error(errStillBusy) {
+			t.Errorf("a question that was put behind another: %v", err)
 		}
-		if q := <-c.calls; q.Params["queueMode"] != nil {
+		if q := c.any(t); q.Params["queueMode"] != nil {
 			t.Errorf("asked %v", q.Params)
 		}
 	})
@@ -239,7 +292,7 @@ func TestAConnectionLostInTheMiddleOfARun(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if s := <-c.calls; s.Method != "chat.abort" || s.param("sessionKey") != "agent:main:vela-s1" {
+		if s := c.any(t); s.Method != "chat.abort" || s.param("sessionKey") != "agent:main:vela-s1" {
 			t.Errorf("after the connection came back: %v, want the run that goes on unheard to be stopped", s)
 		}
 		if s := client.Status(); s.Phase != Connected || c.connections() != 2 {
@@ -482,7 +535,7 @@ func TestTheEndStopsWhatRuns(t *testing.T) {
 			_, err := heard(t.Context(), e, request1)
 			told <- err
 		}()
-		q := <-c.calls
+		q := c.any(t)
 		synctest.Wait()
 		cancel()
 		if err := <-told; err != error(errClosed) {
@@ -491,7 +544,7 @@ func TestTheEndStopsWhatRuns(t *testing.T) {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run: %v", err)
 		}
-		if s := <-c.calls; s.Method != "chat.abort" || s.param("runId") != q.param("idempotencyKey") {
+		if s := c.any(t); s.Method != "chat.abort" || s.param("runId") != q.param("idempotencyKey") {
 			t.Errorf("last sent %v", s)
 		}
 		if s := client.Status(); s.Phase != Closed {

@@ -87,7 +87,7 @@ func (t fileTool) Run(ctx context.Context, input json.RawMessage) (Result, error
 	})
 }
 
-// local checks a path as a model wrote it, and tidies it.
+// local tidies a path as a model wrote it. Whether it leads out of the folder is for os.Root to say.
 func local(p string) (string, error) {
 	unfit := func(r rune) bool { return unicode.IsControl(r) }
 	switch {
@@ -97,8 +97,6 @@ func local(p string) (string, error) {
 		return "", say(nil, "The path is longer than %d bytes.", maxPath)
 	case !utf8.ValidString(p) || strings.ContainsFunc(p, unfit):
 		return "", say(nil, "%s is no path: there is more than printable text in it.", named(p))
-	case !filepath.IsLocal(filepath.FromSlash(p)):
-		return "", outside(p)
 	}
 	return filepath.Clean(filepath.FromSlash(p)), nil
 }
