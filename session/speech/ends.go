@@ -69,7 +69,7 @@ func isBlock(r *reader, p int) bool {
 	return r.at(p) == '|' || marks > 0 && marks < 7 && isSpace(r.at(p+marks))
 }
 
-// begins says whether the line at p begins something of its own: an item, a heading, a row, a quotation, a block of code.
+// beginsBlock says whether the line at p begins something of its own: an item, a heading, a row, a quotation, a block of code.
 func beginsBlock(r *reader, p int) bool {
 	switch c := r.at(p); c {
 	case '-', '*', '+':
@@ -79,7 +79,7 @@ func beginsBlock(r *reader, p int) bool {
 	case '>':
 		return true
 	}
-	return isBlock(r, p) || number(r, p) > 0
+	return isBlock(r, p) || number(r, p) > 0 || 'a' <= r.at(p) && r.at(p) <= 'z' && (r.at(p+1) == '.' || r.at(p+1) == ')') && isSpace(r.at(p+2))
 }
 
 // number is the length of an item's number at p, such as "12." or "3)", with its mark; 0 if there is none.
@@ -251,8 +251,11 @@ func nextWord(r *reader, p int) string {
 // fullStop says whether the single period at p ends the sentence; what it closes ends at next.
 func fullStop(r *reader, p, next, start int, first bool) bool {
 	begin := p
-	for begin > start && !strings.ContainsRune(" \t\r\n\"'([*_“”‘/", rune(r.text[begin-1])) && r.text[begin-1] < 0x80 {
+	for begin > start && (isLetter(int(r.text[begin-1])) || isDigit(int(r.text[begin-1])) || r.text[begin-1] == '.') {
 		begin--
+	}
+	if begin > start && r.text[begin-1] == '\'' && p-begin == 1 { // "don't."
+		return true
 	}
 	word := string(r.text[begin:p])
 	if first && begin == start && number(r, begin) > 0 {

@@ -31,11 +31,13 @@ var markupRules = []rule{
 	anywhere(`\[([^\]]+)\]\((?:[^()]|\([^()]*\))*\)`, func(_ place, m []string) (string, bool) { return say(m[1]), true }),
 	anywhere(`\[([^\]]+)\]\[[\w -]*\]`, func(_ place, m []string) (string, bool) { return say(m[1]), true }),
 	anywhere(`\]\((?:[^()]|\([^()]*\))*\)?`, nothing),
+	anywhere(`<((?i:https?)://[^\s<>]+)>`, func(p place, m []string) (string, bool) { return address(p, m[1:]) }),
 	anywhere(`<!--.*?-->|</?[A-Za-z][^<>]*>`, func(_ place, m []string) (string, bool) {
 		return " ", !strings.Contains(m[0], "://") && !strings.Contains(m[0], "@")
 	}),
 	anywhere(`(?i)(?:https?|wss?|ftp|file|ssh|git)://[^\s<>"`+"`"+`]*`, address),
 	anywhere(`(?i)www\.[^\s<>"`+"`"+`]+`, address),
+	anywhere(`\(\)`, nothing),
 	anywhere(`(?:\*\*\*|\*\*|\*|___|__|_|~~)`, emphasis),
 }
 
@@ -47,20 +49,11 @@ var nameRules = []rule{
 	}),
 	on(`[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}`, func(p place, _ []string) (string, bool) { return "a long code", !p.touches() }),
 	on(`[A-Za-z0-9+/=_-]{16,}`, func(p place, m []string) (string, bool) { return "a long code", isCode(m[0]) }),
-	on(`(?:~|\.{1,2})?(?:/[\w.@+-]+)+/?`, func(p place, m []string) (string, bool) { return file(m[0], p) }),
-	on(`[A-Za-z]:(?:\\[\w.@+-]+)+`, func(p place, m []string) (string, bool) {
-		return file(strings.ReplaceAll(m[0], `\`, "/"), p)
-	}),
-	on(`[\w.@+-]+(?:/[\w.@+-]+)+/?`, func(p place, m []string) (string, bool) {
-		return file(m[0], p)
-	}),
-	on(`\.?[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)+`, func(p place, m []string) (string, bool) {
-		if _, known := abbreviations[strings.TrimSuffix(m[0], ".")]; known || isInitials(m[0]) {
-			return "", false
-		}
-		return file(m[0], p)
-	}),
-	on(`\d[\w-]*\.(?:go|md|txt|wav|json|ya?ml|pdf|png|jpg|csv|log|sh|py|js|ts|html|mp3|mp4|zip|gz)\b`, func(p place, m []string) (string, bool) { return file(m[0], p) }),
+	on(`(?:~|\.{1,2})?(?:/[\w.@+-]+)+/?`+lineOfFile, file),
+	on(`[A-Za-z]:(?:\\[\w.@+-]+)+`+lineOfFile, file),
+	on(`[\w.@+-]+(?:/[\w.@+-]+)+/?`+lineOfFile, file),
+	on(`\.?[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)+`+lineOfFile, file),
+	on(`\d[\w-]*\.(?:go|md|txt|wav|json|ya?ml|pdf|png|jpg|csv|log|sh|py|js|ts|html|mp3|mp4|zip|gz)\b`+lineOfFile, file),
 }
 
 // dateRules are for dates and times of day.
@@ -95,13 +88,16 @@ var dateRules = []rule{
 	on(`(\d{1,2}:\d{2})(?:`+dash+`)(\d{1,2}:\d{2})(?:\s?([AaPp])\.?[Mm]\b)?`, func(p place, m []string) (string, bool) {
 		return clock(m[1]) + " to " + clock(m[2]) + half(m[3]), isClock(m[1]) && isClock(m[2]) && !p.touches()
 	}),
+	on(`(\d{1,2}(?::\d{2})?)\s?([AaPp])\.?[Mm]\.?\s?[-–—]\s?(\d{1,2}(?::\d{2})?)\s?([AaPp])\.?[Mm]\b(\.?)`, func(p place, m []string) (string, bool) {
+		return hourOf(m[1]) + half(m[2]) + " to " + hourOf(m[3]) + half(m[4]) + stop(p, m[5]), !p.touches()
+	}),
 	on(`(\d{1,2}:\d{2})(?::(\d{2}))?(?:\s?([AaPp])\.?[Mm]\b(\.?))?`, func(p place, m []string) (string, bool) {
 		words := clock(m[1])
 		switch {
 		case m[3] != "":
-			words = strings.TrimSuffix(words, " o'clock") + half(m[3]) + stop(p, m[4])
+			words = hourOf(m[1]) + half(m[3]) + stop(p, m[4])
 		case m[2] != "" && parse(m[2]) > 0:
-			words += " and " + count(m[2], "second", "seconds")
+			words += " and " + count(strings.TrimPrefix(m[2], "0"), "second", "seconds")
 		}
 		return words, isClock(m[1]) && !p.touches()
 	}),
@@ -129,7 +125,7 @@ var numberRules = []rule{
 	on(`(\d+)[.](\d+)[.]x\b`, func(_ place, m []string) (string, bool) {
 		return amount(m[1]) + " point " + amount(m[2]) + " point x", true
 	}),
-	on(`\+?\(?\d{2,4}\)?(?:[\s-]\(?\d{2,4}\)?){1,4}(?:[\s-]\d{3,7})`, phone),
+	on(`\+?\(?\d{1,4}\)?(?:[\s-]\(?\d{2,4}\)?){1,4}(?:[\s-]\d{3,7})`, phone),
 	on(`\+\d{7,15}`, func(_ place, m []string) (string, bool) { return "plus " + digits(m[0]), true }),
 	on(`\d{3}-\d{4}`, func(p place, m []string) (string, bool) { return inGroups(m[0]), !p.touches() && !isRange(m[0]) }),
 	on(`\d+(?:-\d+){2,}`, func(p place, m []string) (string, bool) { return inGroups(m[0]), !p.touches() }),
@@ -137,7 +133,8 @@ var numberRules = []rule{
 	on(`(`+wholeOrDecimal+`)\s?([€£])`, func(_ place, m []string) (string, bool) { return sum(m[2], m[1], ""), true }),
 	on(`(\d+)(st|nd|rd|th)\b`, func(_ place, m []string) (string, bool) { return ordinal(parse(m[1])), len(m[1]) <= longestNumber }),
 	anywhere(`['’]?(\d{2}|\d{4})['’]?s\b`, decade),
-	anywhere(`([-−]?)(`+wholeOrDecimal+`|\.\d+)(?:(?:`+dash+`)(`+wholeOrDecimal+`))?(\s?|-)(`+unitPattern()+`)`, measure),
+	on(`(\d+(?:\.\d+)?)(?: / |/)(\d+(?:\.\d+)?)`, outOf),
+	anywhere(`([-−]?)(`+wholeOrDecimal+`|\.\d+)(?:(?:`+dash+`)(`+wholeOrDecimal+`))?(\s?|-)(`+unitPattern()+`)(\.?)`, measure),
 	on(`(`+wholeOrDecimal+`)(?:`+dash+`)(`+wholeOrDecimal+`)`, numberRange),
 	on(`(\d{1,4}) ?[x×] ?(\d{1,4})`, func(p place, m []string) (string, bool) {
 		return label(parse(m[1])) + " by " + label(parse(m[2])), !p.touches()
@@ -159,11 +156,18 @@ var numberRules = []rule{
 // wordRules are for abbreviations and for words that are not said as they are written.
 var wordRules = []rule{
 	on(`(`+`[A-Za-z](?:\.[A-Za-z])+`+`|Ph\.D|B\.Sc|M\.Sc|w\.r\.t|[A-Za-z]{1,8})\.`, abbreviation),
+	on(`et al\b\.?`, func(p place, m []string) (string, bool) {
+		return "and others" + stop(p, strings.TrimLeft(m[0], "etal ")), true
+	}),
+	on(`c\.\s?`, func(p place, _ []string) (string, bool) { return "circa ", startsWithDigit(p.after) }),
 	on(`w/o\b`, words("without")),
 	on(`w/ ?`, words("with ")),
 	on(`b/c\b`, words("because")),
 	on(`(?:C|c)\+\+`, words("C plus plus")),
-	on(`C#`, words("C sharp")),
+	on(`([CF])#`, func(_ place, m []string) (string, bool) { return m[1] + " sharp", true }),
+	on(`[x×]\b`, func(p place, _ []string) (string, bool) {
+		return "by", strings.HasSuffix(p.before, " ") && startsWithDigit(strings.TrimLeft(p.after, " "))
+	}),
 	on(`aka\b`, words("also known as")),
 	on(`vs\b`, words("versus")),
 	on(`@([A-Za-z][\w-]*)`, func(_ place, m []string) (string, bool) { return "at " + inCode(m[1]), true }),
@@ -177,8 +181,19 @@ var wordRules = []rule{
 		}
 		return "", true
 	}),
-	on(`[A-Za-z]+\d+\w*`, func(_ place, m []string) (string, bool) { return inCode(m[0]), true }),
-	anywhere(`\s[-–—]+\s`, words(", ")),
+	on(`[A-Za-z]+\d+[A-Za-z0-9]*`, func(_ place, m []string) (string, bool) { return runs(m[0]), true }),
+	anywhere(`–`, func(p place, _ []string) (string, bool) { return " to ", p.joined() && p.touches() }),
+	anywhere(`[-–−]`, func(p place, _ []string) (string, bool) {
+		left := strings.TrimRight(p.before, " ")
+		return " minus ", left != "" && left != p.before && isDigit(int(left[len(left)-1])) && startsWithDigit(strings.TrimPrefix(p.after, " "))
+	}),
+	anywhere(`[-–—]+`, func(p place, _ []string) (string, bool) {
+		return ", ", (p.before == "" || strings.HasSuffix(p.before, " ")) && strings.HasPrefix(p.after, " ")
+	}),
+	anywhere(`->|=>`, words(" to ")),
+	anywhere(`>=`, words(" at least ")),
+	anywhere(`<=`, words(" at most ")),
+	anywhere(`!=`, words(" is not ")),
 	anywhere(`-{2,}|={2,}|\*+`, words(" ")),
 	anywhere(`[\x00-\x1f\x7f]`, words(" ")),
 }
@@ -253,32 +268,33 @@ func isCode(s string) bool {
 	return numbers >= 3 && letters >= 3 && len(parts) == 1
 }
 
-var (
-	extension = regexp.MustCompile(`\.[A-Za-z][A-Za-z0-9]{0,9}$`)
-	lineMark  = regexp.MustCompile(`^:(\d+)(?::\d+)?`)
-)
+// lineOfFile is where in a file something stands: ":42", ":42:7".
+const lineOfFile = `(?::(\d+)(?::\d+)?)?`
 
-// file says the last name of a path. A single slash between words is no path: "and/or".
-func file(path string, _ place) (string, bool) {
-	full := path
-	path = strings.TrimRight(path, ".-+@")
-	tail := full[len(path):]
-	if strings.Trim(tail, ".") != "" {
-		tail = ""
+var extension = regexp.MustCompile(`\.[A-Za-z][A-Za-z0-9]{0,9}$`)
+
+// file says the last name of a path, and the line. A single slash between words is no path: "and/or".
+func file(_ place, m []string) (string, bool) {
+	whole, line := m[0], ""
+	if m[1] != "" {
+		whole, _, _ = strings.Cut(whole[2:], ":") // past that of a Windows drive
+		whole, line = m[0][:2+len(whole)], " line "+amount(m[1])
 	}
-	if _, known := abbreviations[path]; known || path == "" {
+	path := strings.TrimRight(whole, ".-+@")
+	stops := strings.Trim(whole[len(path):], "-+@")
+	if _, known := abbreviations[path]; known || path == "" || isNumeric(path) || isInitials(path) {
 		return "", false
 	}
-	slashes := strings.Count(strings.Trim(path, "/"), "/")
-	rooted := strings.HasPrefix(path, "/") || strings.HasPrefix(path, "~") || strings.HasPrefix(path, ".")
-	named := extension.MatchString(path)
+	path = strings.ReplaceAll(path, `\`, "/")
+	rooted := strings.ContainsAny(path[:1], "/~.")
 	folder := strings.HasSuffix(path, "/")
-	if !rooted && !named && !folder && slashes < 2 || isNumeric(path) {
+	deep := strings.Count(strings.Trim(path, "/"), "/") >= 2
+	if !rooted && !folder && !deep && !extension.MatchString(path) {
 		return "", false
 	}
 	name := strings.TrimRight(path, "/")
-	name = name[strings.LastIndexByte(name, '/')+1:]
-	return inCode(name) + tail, name != ""
+	name = inCode(name[strings.LastIndexByte(name, '/')+1:])
+	return name + line + stops, name != ""
 }
 
 // isNumeric says whether a text is a number, a date or a fraction rather than a path.
@@ -334,6 +350,14 @@ func clock(s string) string {
 		return cardinal(hour) + " oh " + cardinal(minute)
 	}
 	return cardinal(hour) + " " + cardinal(minute)
+}
+
+// hourOf is a time of day before AM or PM.
+func hourOf(s string) string {
+	if strings.Contains(s, ":") {
+		return strings.TrimSuffix(clock(s), " o'clock")
+	}
+	return amount(s)
 }
 
 // half is AM or PM.
@@ -475,6 +499,16 @@ func fraction(p place, m []string) (string, bool) {
 // negative says a minus that stands before a number and not behind a word.
 func negative(p place, m []string) (string, bool) { return "minus " + amount(m[1]), !p.joined() }
 
+func startsWithDigit(s string) bool { return s != "" && isDigit(int(s[0])) }
+
+// runs keeps letters and digits of a name apart: "mp3", "B2B", "IPv6".
+func runs(name string) string {
+	words := digitRuns.ReplaceAllStringFunc(name, func(n string) string { return " " + amount(n) + " " })
+	return strings.TrimSpace(words)
+}
+
+var digitRuns = regexp.MustCompile(`\d+`)
+
 // joined says whether a letter, a digit or a bracket stands right before.
 func (p place) joined() bool {
 	last, _ := utf8.DecodeLastRuneInString(p.before)
@@ -498,9 +532,9 @@ func unitPattern() string {
 	return strings.Join(symbols, "|")
 }
 
-// measure says a number, or a range, with its unit: "-5 °C", "10-20 km", "a 5-min walk".
+// measure says a number, or a range, with its unit: "-5 °C", "10-20 km", "a 5-min walk", "6 ft. tall".
 func measure(p place, m []string) (string, bool) {
-	sign, from, to, gap, symbol := m[1], m[2], m[3], m[4], m[5]
+	sign, from, to, gap, symbol, period := m[1], m[2], m[3], m[4], m[5], m[6]
 	if p.touches() || gap != "" && touching[symbol] || p.joined() || strings.HasPrefix(p.after, "/") {
 		return "", false
 	}
@@ -511,16 +545,25 @@ func measure(p place, m []string) (string, bool) {
 	if to != "" {
 		words += " to " + amount(to)
 	}
+	if next, _ := utf8.DecodeRuneInString(strings.TrimLeft(p.after, " ")); unicode.IsLower(next) {
+		period = ""
+	}
 	u := units[symbol]
 	if gap == "-" || to == "" && isOne(from) {
-		return words + " " + u.one, true
+		return words + " " + u.one + period, true
 	}
-	return words + " " + u.many, true
+	return words + " " + u.many + period, true
+}
+
+// outOf says "4.5/5" and "4 / 5"; "4/5" is a fraction.
+func outOf(p place, m []string) (string, bool) {
+	spaced := strings.Contains(m[0], " ")
+	return amount(m[1]) + " out of " + amount(m[2]), !p.touches() && (spaced || strings.Contains(m[1], "."))
 }
 
 // Words that a year follows, and words that a number follows which is a name.
 var (
-	beforeYear  = set("in since by from of until till year before after during around circa late early mid to spring summer autumn fall winter and or")
+	beforeYear  = set("c in since by from of until till year before after during around circa late early mid to spring summer autumn fall winter and or")
 	beforeLabel = set("port ports error errors http status code room flight gate bus route highway channel area model boeing")
 	function    = set("is was has this its as thus and or but the a an to in on at by for with when where while that which who it he she they we i you " +
 		"were are had will would could should may might can did does do of from until after before because so then if not")

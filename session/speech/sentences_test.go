@@ -50,18 +50,17 @@ func inputs(t testing.TB) (all []string, blocks []string) {
 		t.Fatal(err)
 	}
 	for block := range strings.SplitSeq(strings.TrimSpace(string(file)), "\n\n") {
-		for line := range strings.Lines(block) {
-			text, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "> ")
-			if !is {
-				continue
-			}
-			if strings.HasPrefix(text, `"`) && strings.HasSuffix(text, `"`) && strings.Contains(text, `\`) {
-				if _, err := fmt.Sscanf(text, "%q", &text); err != nil {
-					t.Fatalf("%s: %v", text, err)
-				}
-			}
-			all, blocks = append(all, text), append(blocks, block+"\n")
+		line, _, _ := strings.Cut(block, "\n")
+		text, is := strings.CutPrefix(line, "> ")
+		if !is {
+			t.Fatalf("%q is no answer", line)
 		}
+		if strings.HasPrefix(text, `"`) && strings.HasSuffix(text, `"`) && strings.Contains(text, `\`) {
+			if _, err := fmt.Sscanf(text, "%q", &text); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+		}
+		all, blocks = append(all, text), append(blocks, block+"\n")
 	}
 	return all, blocks
 }
@@ -75,7 +74,7 @@ func TestSentencesOfTheCorpus(t *testing.T) {
 	for i, text := range texts {
 		got := render(text)
 		file = append(file, got)
-		if got != strings.TrimSuffix(blocks[i], "\n")+"\n" && !*update {
+		if got != blocks[i] && !*update {
 			t.Errorf("got\n%s\nwant\n%s", got, blocks[i])
 		}
 	}

@@ -37,7 +37,7 @@ var (
 	headingMark = regexp.MustCompile(`^\s*#{1,6}\s+`)
 	taskMark    = regexp.MustCompile(`^\s*[-*+]\s+\[([ xX])\]\s+`)
 	itemMark    = regexp.MustCompile(`^\s*(?:[-*+]|•)\s+`)
-	numberMark  = regexp.MustCompile(`^\s*(\d{1,3})[.)]\s+`)
+	numberMark  = regexp.MustCompile(`^\s*(\d{1,3}|[a-z])[.)]\s+`)
 	footMark    = regexp.MustCompile(`^\s*\[\^?[\w-]+\]:\s.*`)
 	tableMark   = regexp.MustCompile(`^\s*\|`)
 )
@@ -83,7 +83,7 @@ type place struct {
 
 // last is the word before, in small letters.
 func (p place) last() string {
-	words := strings.TrimRight(p.before, " ")
+	words := strings.TrimRight(p.before, " .")
 	at := strings.LastIndexFunc(words, func(c rune) bool { return !unicode.IsLetter(c) && c != '\'' })
 	return strings.ToLower(words[at+1:])
 }
@@ -165,7 +165,7 @@ func character(c rune) string {
 		return words
 	}
 	switch {
-	case unicode.IsLetter(c), unicode.IsDigit(c), unicode.Is(unicode.Mn, c):
+	case unicode.IsLetter(c), unicode.IsDigit(c), unicode.Is(unicode.Mn, c) && !unicode.Is(unicode.Variation_Selector, c):
 		return string(c)
 	case unicode.IsSpace(c):
 		return " "

@@ -13,11 +13,12 @@ const (
 
 // abbreviations are words that have a period of their own, written without it.
 var abbreviations = kinds(map[ending]string{
-	never: `Dr Mr Mrs Ms Prof Gen Sen Rep Gov Capt Cpt Lt Col Sgt Rev Hon Mt Ft Messrs Mme Mlle
+	never: `Approx Cf Incl Ca Dr Mr Mrs Ms Prof Gen Sen Rep Gov Capt Cpt Lt Col Sgt Rev Hon Mt Ft Messrs Mme Mlle
 		e.g i.e cf vs viz ca approx w.r.t resp incl excl Eg Ie eg ie E.g I.e`,
 	beforeNumber: `No Nos no nos p pp Fig fig Figs figs Vol vol Sec sec Ch ch Eq eq Art Sect Tab tab Ref ref Nr
 		Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec`,
 	maybe: `etc al St Jr Sr Inc Ltd Corp Co Bros Ave Blvd Rd Dept Univ Assn est Est min max misc dept avg temp ext tel
+		ft lb lbs oz tbsp tsp hr hrs sq mi yd gal Etc
 		a.m p.m A.M P.M Ph.D M.D B.A M.A B.Sc M.Sc U.S U.K U.S.A U.N E.U D.C`,
 })
 
@@ -52,8 +53,8 @@ var spelledOut = table(`
 	Dr=Doctor Mr=Mister Mrs=Missus Ms=Miz Prof=Professor Gen=General Sen=Senator Rep=Representative Gov=Governor Capt=Captain Cpt=Captain
 	Lt=Lieutenant Col=Colonel Sgt=Sergeant Rev=Reverend Hon=Honorable Mt=Mount Ft=Fort Messrs=Messieurs Mme=Madame Mlle=Mademoiselle
 	e.g=for_example E.g=For_example eg=for_example Eg=For_example i.e=that_is I.e=That_is ie=that_is Ie=That_is
-	cf=compare vs=versus viz=namely ca=circa approx=approximately w.r.t=with_respect_to resp=respectively
-	incl=including excl=excluding etc=et_cetera al=others Jr=Junior Sr=Senior Inc=Incorporated Ltd=Limited Corp=Corporation Co=Company Bros=Brothers
+	cf=compare vs=versus viz=namely ca=circa approx=approximately Approx=Approximately Cf=Compare Incl=Including Ca=Circa Etc=Et_cetera sq=square w.r.t=with_respect_to resp=respectively
+	incl=including excl=excluding etc=et_cetera Jr=Junior Sr=Senior Inc=Incorporated Ltd=Limited Corp=Corporation Co=Company Bros=Brothers
 	Ave=Avenue Blvd=Boulevard Rd=Road Dept=Department dept=department Univ=University Assn=Association est=estimated Est=Established
 	min=minimum max=maximum misc=miscellaneous avg=average temp=temperature ext=extension tel=telephone
 	a.m=AM p.m=PM A.M=AM P.M=PM Ph.D=P_H_D M.D=M_D B.A=B_A M.A=M_A B.Sc=B_S_C M.Sc=M_S_C
@@ -102,10 +103,10 @@ var units = measures(`
 	m/s=meter_per_second/meters_per_second kn=knot rpm=revolution_per_minute/revolutions_per_minute bpm=beat_per_minute/beats_per_minute
 	fps=frame_per_second/frames_per_second m²=square_meter km²=square_kilometer m³=cubic_meter cm²=square_centimeter cm³=cubic_centimeter
 	ft²=square_foot/square_feet px=pixel pt=point x=time k=thousand/thousand M=million/million bn=billion/billion
-	wpm=word_per_minute/words_per_minute ha=hectare %=percent/percent`)
+	wpm=word_per_minute/words_per_minute ha=hectare %=percent/percent ¢=cent tbsp=tablespoon tsp=teaspoon`)
 
 // touching are units that would be misread apart from their number: "5 in total", "4 x 4", "the 3 t".
-var touching = set("in x t d k M B K A N L l g h us J W pt V")
+var touching = set("in x t d k M B K A N us J W pt V")
 
 func measures(list string) map[string]unit {
 	all := map[string]unit{}
@@ -137,5 +138,6 @@ var symbols = map[rune]string{
 	'§': " section ", '%': " percent ", '@': " at ", '/': " ", '\\': " ", '_': " ", '|': ", ", '–': ", ", '—': ", ", '(': ", ", ')': ", ", '√': " root of ",
 	'½': " one half ", '¼': " one quarter ", '¾': " three quarters ", '²': " squared ", '³': " cubed ", '^': " to the ", 'µ': " micro ", '∞': " infinity ", 'π': " pi ",
 	'$': " dollar ", '€': " euro ", '£': " pound ", '¥': " yen ", '…': "...", '’': "'", '‘': "'",
+	'。': ". ", '、': ", ", '！': "! ", '？': "? ", '，': ", ", '：': ": ",
 	'.': ".", ',': ",", ';': ";", ':': ":", '!': "!", '?': "?", '\'': "'", '-': " ",
 }
