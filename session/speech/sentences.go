@@ -266,3 +266,17 @@ func (r *reader) whole(n int) int {
 func isSpace(c int) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f'
 }
+
+// Cut is the beginning of a text of at most most bytes, up to the last white space that is not in its first half, or else to the last whole character.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	if at := strings.LastIndexAny(text[:most+1], " \t\r\n"); at > most/2 {
+		return text[:at]
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
