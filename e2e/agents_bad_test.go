@@ -100,6 +100,7 @@ func TestBadModelServers(t *testing.T) {
 				d.settings(`{"agent":"good"}`)
 				d.answers("And now?", "Now I am whole.")
 			}
+			d.close()
 			_, report := g.get("/api/agents")
 			_, metrics := g.get("/metrics")
 			log := g.stop()
@@ -136,10 +137,16 @@ func gone(t *testing.T, file string) bool {
 // TestTools: tools that run at once, that hang, that are cancelled, and that are asked for what they may not touch.
 func TestTools(t *testing.T) {
 	t.Setenv("E2E_MODEL_KEY", modelKey)
+	for _, format := range formats {
+		t.Run(format.kind, func(t *testing.T) { t.Parallel(); tools(t, format.kind, format.path) })
+	}
+}
+
+func tools(t *testing.T, kind, path string) {
 	server := models(t)
 	data, journals := t.TempDir(), t.TempDir()
 	g, dir := serveAgents(t, fmt.Sprintf(
-		"agents:\n  model: {kind: openai, url: %q, model: m, key_env: E2E_MODEL_KEY, tools: {root: project, bash: true, rules: {bash: allow}}}\n", server.url+"/v1"),
+		"agents:\n  model: {kind: %s, url: %q, model: m, key_env: E2E_MODEL_KEY, tools: {root: project, bash: true, rules: {bash: allow}}}\n", kind, server.url+path),
 		"--data", data, "--journal", journals, "--log-level", "debug", "--speech-model", t.TempDir())
 	project := filepath.Join(dir, "project")
 	d := g.talk(`{"turns":"agent"}`)
@@ -243,6 +250,7 @@ func TestTools(t *testing.T) {
 		}
 	})
 
+	d.close()
 	log := g.stop()
 	noKey(t, data, map[string]string{"the log": log, "the events": d.frames.String()})
 	noKey(t, journals, nil)

@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -13,8 +15,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -29,8 +33,12 @@ import (
 // modelKey is the key that the model server takes. It must be in nothing that the gateway shows, logs or keeps.
 const modelKey = "sk-e2e-0123456789abcdef"
 
-// formats are both wire formats: the kind of agent, and what stands behind the server's address.
-var formats = []struct{ kind, path string }{{"openai", "/v1"}, {"anthropic", ""}}
+// formats are both wire formats: the kind of agent, what stands behind the server's address, how an agent is told to
+// think, and how a thought goes back to it.
+var formats = []struct{ kind, path, thinking, thought string }{
+	{"openai", "/v1", "", `"reasoning_content":"I need the clock."`},
+	{"anthropic", "", ", thinking: 1024", `{"type":"thinking","thinking":"I need the clock.","signature":"aimock-placeholder-signature"}`},
+}
 
 // modelServer is a running aimock.
 type modelServer struct {
@@ -138,11 +146,14 @@ func outline(messages []message) []string {
 	return lines
 }
 
-// relay stands between a gateway and its model server, and counts the requests that the gateway let go of before they
-// were answered.
+// relay stands between a gateway and its model server. It counts the requests that the gateway let go of before they were
+// answered, and keeps what was asked to the letter.
 type relay struct {
 	*httptest.Server
 	left atomic.Int32
+
+	mu    sync.Mutex
+	asked []string // guarded by mu
 }
 
 func relayTo(t *testing.T, address string) *relay {
@@ -156,6 +167,14 @@ func relayTo(t *testing.T, address string) *relay {
 	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {} // it was let go of
 	r := &relay{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return
+		}
+		r.mu.Lock()
+		r.asked = append(r.asked, string(body))
+		r.mu.Unlock()
+		req.Body = io.NopCloser(bytes.NewReader(body))
 		defer func() {
 			if req.Context().Err() != nil {
 				r.left.Add(1)
@@ -198,19 +217,19 @@ type event struct {
 	Type    string `json:"type"`
 	Seq     uint64 `json:"seq"`
 	Payload struct {
-		Value      string          `json:"value"`
-		Text       string          `json:"text"`
-		Code       string          `json:"code"`
-		Message    string          `json:"message"`
-		Reason     string          `json:"reason"`
-		HeardText  string          `json:"heardText"`
-		CallID     string          `json:"callId"`
-		Name       string          `json:"name"`
-		Success    bool            `json:"success"`
-		Output     json.RawMessage `json:"output"`
-		ApprovalID string          `json:"approvalId"`
-		Action     string          `json:"action"`
-		Kind       string          `json:"artifact_type"`
+		Value     string          `json:"value"`
+		Text      string          `json:"text"`
+		Code      string          `json:"code"`
+		Message   string          `json:"message"`
+		Reason    string          `json:"reason"`
+		HeardText string          `json:"heardText"`
+		CallID    string          `json:"callId"`
+		Name      string          `json:"name"`
+		Success   bool            `json:"success"`
+		Output    json.RawMessage `json:"output"`
+		SessionID string          `json:"sessionId"`
+		Action    string          `json:"action"`
+		Kind      string          `json:"artifact_type"`
 	} `json:"payload"`
 	raw string
 }
@@ -218,10 +237,11 @@ type event struct {
 // dialogue is a client of version 2 that types.
 type dialogue struct {
 	*testing.T
-	ctx    context.Context
-	ws     *websocket.Conn
-	seq    uint64
-	frames strings.Builder // all that the gateway has sent
+	ctx     context.Context
+	ws      *websocket.Conn
+	session string // its id
+	seq     uint64
+	frames  strings.Builder // all that the gateway has sent
 }
 
 // talk begins a session with the given settings, which are JSON.
@@ -242,7 +262,21 @@ func (g *gateway) talk(settings string) *dialogue {
 func (d *dialogue) settings(settings string) {
 	d.Helper()
 	d.send(`{"type":"session.start","payload":` + settings + `}`)
-	d.until(func(e event) bool { return e.Type == "session.state" && e.Payload.Value == "idle" })
+	ready := d.until(func(e event) bool { return e.Type == "session.state" && e.Payload.Value == "idle" })
+	d.session = ready[0].Payload.SessionID
+}
+
+// close ends the session, and reads what still comes.
+func (d *dialogue) close() {
+	d.Helper()
+	d.send(`{"type":"session.close","payload":{}}`)
+	for {
+		if _, frame, err := d.ws.Read(d.ctx); err != nil {
+			return
+		} else {
+			d.frames.Write(append(frame, '\n'))
+		}
+	}
 }
 
 func (d *dialogue) send(text string) {
@@ -422,7 +456,7 @@ func TestAgents(t *testing.T) {
 		t.Run(format.kind, func(t *testing.T) {
 			t.Parallel()
 			server := models(t)
-			through := relayTo(t, server.url)
+			through, aside := relayTo(t, server.url), relayTo(t, server.url)
 			data, journals := t.TempDir(), t.TempDir()
 			agent := func(address, more string) string {
 				return fmt.Sprintf("{kind: %s, url: %q, model: m, ponder: false, %s}", format.kind, address+format.path, more)
@@ -431,6 +465,7 @@ func TestAgents(t *testing.T) {
 agents:
   model: `+agent(server.url, "key_env: E2E_MODEL_KEY, tools: {root: project}")+`
   slow: `+strings.Replace(agent(through.URL, "key_env: E2E_MODEL_KEY"), "ponder: false", "ponder: [Hm, Still at it]", 1)+`
+  thinker: `+agent(aside.URL, "key_env: E2E_MODEL_KEY, tools: {root: project}"+format.thinking)+`
   locked: `+agent(server.url, "key_env: E2E_WRONG_KEY")+`
   nowhere: `+agent("http://127.0.0.1:1", "key_env: E2E_MODEL_KEY")+`
   dead: `+agent("http://127.0.0.1:1", "key_env: E2E_MODEL_KEY, fallback: [locked, model]")+`
@@ -440,11 +475,31 @@ agents:
 			})
 			askedFor(t, server)
 			g.eventually("let go of both requests that were cancelled", func() bool { return through.left.Load() == 2 })
+			aside.mu.Lock()
+			if n := len(aside.asked); n != 2 || !strings.Contains(aside.asked[1], format.thought) {
+				t.Errorf("%d requests, the last without the thought before its tool: %q", n, aside.asked)
+			}
+			aside.mu.Unlock()
 			worked(t, filepath.Join(dir, "project"))
 
+			chatted(t, g)
+			code, table, errs := run(t, nil, "engines", "--config", filepath.Join(dir, "vela.yaml"), "--speech-model", t.TempDir())
+			for _, line := range []string{`model +yes`, `slow +yes`, `locked +no .*401.*set the right key`, `nowhere +no .*is the server running`} {
+				if code != 0 || !regexp.MustCompile(line).MatchString(table) {
+					t.Errorf("exit %d, no line fits %s:\n%s%s", code, line, table, errs)
+				}
+			}
 			_, report := g.get("/api/agents")
+			for _, part := range []string{
+				`"default":"model"`, `{"name":"model","label":"model","kind":"` + format.kind + `","available":true,"tools":["read_file","write_file","edit_file","glob","grep"]}`,
+				`{"name":"locked","label":"locked","kind":"` + format.kind + `","available":false,`,
+			} {
+				if !strings.Contains(report, part) {
+					t.Errorf("/api/agents has no %s: %s", part, report)
+				}
+			}
 			_, metrics := g.get("/metrics")
-			noKey(t, data, nil)
+			noKey(t, data, map[string]string{"vela engines": table})
 			noKey(t, journals, map[string]string{"/api/agents": report, "/metrics": metrics, "the log": g.stop()})
 		})
 	}
@@ -477,6 +532,18 @@ func askedFor(t *testing.T, server *modelServer) {
 		if n := len(server.requests(said)); n != times {
 			t.Errorf("%q was asked %d times, want %d", said, n, times)
 		}
+	}
+}
+
+// chatted has a conversation in a pipe with an agent that is named.
+func chatted(t *testing.T, g *gateway) {
+	t.Helper()
+	code, out, errs := run(t, strings.NewReader("Who buys the milk?\n"), "chat", "--agent", "thinker", "--url", g.addr)
+	if code != 0 || !strings.Contains(out, "Anna buys it.") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := run(t, strings.NewReader("hello\n"), "chat", "--agent", "nobody", "--url", g.addr); code != 1 || !strings.Contains(errs, "thinker") {
+		t.Errorf("an agent that is not there: exit %d\n%s%s", code, out, errs)
 	}
 }
 

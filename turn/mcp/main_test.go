@@ -93,6 +93,9 @@ func forever() {
 	<-never
 }
 
+// hanging tells that the tool hangs is called, where the server is no process of its own.
+var hanging = make(chan struct{}, 1)
+
 // toolServer has the tools that the tests call.
 func toolServer(kind string) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ServerOptions{PageSize: 500})
@@ -125,6 +128,11 @@ func toolServer(kind string) *sdk.Server {
 	add(s, "large", nil, text(strings.Repeat("€", 100_000)))
 	add(s, "huge", nil, text(strings.Repeat("x", 5<<20)))
 	add(s, "hangs", nil, func(ctx context.Context, _ json.RawMessage) (*sdk.CallToolResult, error) {
+		fmt.Fprintln(os.Stderr, "hanging")
+		select {
+		case hanging <- struct{}{}:
+		default:
+		}
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})

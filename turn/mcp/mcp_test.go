@@ -287,6 +287,11 @@ func TestEndsWithACallUnderWay(t *testing.T) {
 				_, err := s.Call(context.Background(), tool.Call{Name: "test_hangs"})
 				done <- err
 			}()
+			if name == "stdio" {
+				log.next(t, "line=hanging")
+			} else {
+				<-hanging
+			}
 			stop()
 			if err := <-done; err == nil {
 				t.Error("the call went well")

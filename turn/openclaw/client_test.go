@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -518,11 +521,23 @@ func TestTheTokenIsAskedForEachConnection(t *testing.T) {
 	})
 }
 
+type slowToClose struct{ *pipe }
+
+func (s slowToClose) Close() error {
+	time.Sleep(time.Second)
+	return s.pipe.Close()
+}
+
 func TestTheEndStopsWhatRuns(t *testing.T) {
 	c := play(t, "stopped")
 	synctest.Test(t, func(t *testing.T) {
 		c.calls = make(chan call, 16)
-		client, err := New(Config{dial: c.dialed, Token: func() (string, error) { return token, nil }})
+		var used *pipe
+		client, err := New(Config{Token: func() (string, error) { return token, nil }, dial: func(ctx context.Context, url string) (socket, error) {
+			s, err := c.dialed(ctx, url)
+			used = s.(*pipe)
+			return slowToClose{used}, err
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -543,6 +558,11 @@ func TestTheEndStopsWhatRuns(t *testing.T) {
 		}
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run: %v", err)
+		}
+		select {
+		case <-used.gone:
+		default:
+			t.Error("Run returned before its connection had ended")
 		}
 		if s := c.any(t); s.Method != "chat.abort" || s.param("runId") != q.param("idempotencyKey") {
 			t.Errorf("last sent %v", s)
@@ -600,5 +620,48 @@ func TestAddresses(t *testing.T) {
 		if Local(address) != local {
 			t.Errorf("Local(%q) is %v", address, !local)
 		}
+	}
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	c := play(t, "turn")
+	address := c.listen(t)
+	once := func() {
+		client, err := New(Config{URL: address, Token: func() (string, error) { return token, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- client.Run(ctx) }()
+		if _, err := heard(t.Context(), engine(t, client), request1); err != nil {
+			t.Error(err)
+		}
+		c.hangUp() // so that the server's side ends too
+		cancel()
+		<-ended
+	}
+	once()
+	before := runtime.NumGoroutine()
+	for range 5 {
+		once()
+	}
+	for end := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+		}
+	}
+}
+
+// The token would go along to wherever it led.
+func TestNoRedirectIsFollowed(t *testing.T) {
+	c := play(t, "hello-v4")
+	address := c.listen(t)
+	s := httptest.NewServer(http.RedirectHandler("http"+strings.TrimPrefix(address, "ws"), http.StatusTemporaryRedirect))
+	t.Cleanup(s.Close)
+	client := started(t, Config{URL: "ws" + strings.TrimPrefix(s.URL, "http")})
+	until(t, client, "settled", in(Connected, Waiting))
+	if n := c.connections(); n != 0 || client.Status().Phase != Waiting {
+		t.Errorf("%d connections, %v", n, client.Status())
 	}
 }
