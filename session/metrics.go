@@ -161,6 +161,9 @@ func (m *Metrics) turnEnded(a *answer, outcome string, now time.Time) {
 		m.firstText.Observe(t.first.Sub(t.asked).Seconds())
 		m.gateway.Observe(t.gateway.Seconds())
 	}
+	if !t.sound.IsZero() {
+		m.firstAudio.Observe(t.sound.Sub(t.asked).Seconds())
+	}
 }
 
 func (m *Metrics) failed(code protocol.Code) {

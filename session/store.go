@@ -160,7 +160,7 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 	}
 	cfg.ID, cfg.Version, cfg.Turns, cfg.Only, cfg.Token = from.ID, 2, st.Turns, st.Only, ""
 	s := New(cfg)
-	if err := s.Configure(st.Settings); err != nil {
+	if err := s.Configure(stillThere(st.Settings, &cfg)); err != nil {
 		return nil, st.Token, fmt.Errorf("session: the kept settings of %s: %w", from.ID, err)
 	}
 	for _, m := range st.History {
@@ -175,6 +175,20 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 	s.joined, s.restored = true, &r
 	s.tokenHash = st.Token
 	return s, st.Token, nil
+}
+
+// stillThere is kept settings without what this process has not: the first agent stands in for one that is gone, and
+// text for a voice. The client is told when it resumes.
+func stillThere(ask protocol.SessionStart, cfg *Config) protocol.SessionStart {
+	if cfg.agent(ask.Agent) == nil {
+		ask.Agent = ""
+	}
+	if ask.Audio != nil && len(cfg.Synthesizers) == 0 {
+		audio := *ask.Audio
+		audio.Output = nil
+		ask.Audio = &audio
+	}
+	return ask
 }
 
 // restoring is what the kept events say about where the session was.
