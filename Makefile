@@ -6,6 +6,8 @@ ADDR  ?= $(if $(LAN),0.0.0.0:8443,127.0.0.1:8080)
 TURNS ?= agent
 GO    := go
 
+FUZZTIME ?= 60s
+
 # LAN=1 lets phones in: with TLS, and with a server key of this run's own unless VELA_KEYS has one.
 LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
 LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
@@ -54,13 +56,10 @@ bench: build ## Measure beside a bare server, and print ratios
 	@echo "an event appended to the store of --data"
 	@$(GO) test ./gateway/bus -run '^$$' -bench 'Append' -benchmem | grep ^Benchmark
 
-fuzz: ## Fuzz whatever reads bytes from outside, a minute each
-	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime 60s ./protocol
-	$(GO) test -run '^$$' -fuzz FuzzEnvelope -fuzztime 60s ./protocol
-	$(GO) test -run '^$$' -fuzz FuzzReplay -fuzztime 60s ./session
-	$(GO) test -run '^$$' -fuzz FuzzReadWAV -fuzztime 60s ./session/speech
-	$(GO) test -run '^$$' -fuzz FuzzCredential -fuzztime 60s ./gateway/server
-	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s ./gateway/script
+fuzz: ## Fuzz whatever reads bytes from outside, FUZZTIME= each (a minute)
+	@for pkg in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$pkg | grep ^Fuzz); do \
+		echo "$$pkg $$f" && $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	done; done
 
 generate: ## Write again what comes out of the Go types and tables
 	$(GO) test ./protocol ./session ./gateway/... -update

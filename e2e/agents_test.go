@@ -484,7 +484,7 @@ agents:
 
 			chatted(t, g)
 			code, table, errs := run(t, nil, "engines", "--config", filepath.Join(dir, "vela.yaml"), "--speech-model", t.TempDir())
-			for _, line := range []string{`model +yes`, `slow +yes`, `locked +no .*401.*set the right key`, `nowhere +no .*is the server running`} {
+			for _, line := range []string{`model +yes`, `slow +yes`, `locked +no .*401.*set the right key`, `nowhere +no .*cannot be reached.*the address right`} {
 				if code != 0 || !regexp.MustCompile(line).MatchString(table) {
 					t.Errorf("exit %d, no line fits %s:\n%s%s", code, line, table, errs)
 				}

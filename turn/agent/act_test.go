@@ -283,7 +283,7 @@ func TestLongResultsAreCut(t *testing.T) {
 	long := strings.Repeat("ä", 30_000)
 	model := once("read")
 	read := func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{Content: long}, nil }
-	got, err := run(context.Background(), newAgent(t, agent.Config{Model: model, Tools: tools{"read": read}}), turn.Request{Text: "go"})
+	got, err := run(context.Background(), newAgent(t, agent.Config{Model: model, Tools: tools{"read": read}, MaxResult: 32 << 10}), turn.Request{Text: "go"})
 	if err != nil {
 		t.Fatal(err)
 	}

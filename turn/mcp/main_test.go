@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -75,7 +76,7 @@ func be(kind string) {
 			fmt.Println(`{"not": "closed"`)
 			fmt.Fprintln(os.Stderr, strings.Repeat("e", 5000)+"\nsecond \xff")
 		}
-		if err := toolServer(kind).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+		if err := toolServer(kind, nil).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 			os.Exit(1)
 		}
 		fmt.Fprintln(os.Stderr, "good bye")
@@ -96,8 +97,8 @@ func forever() {
 // hanging tells that the tool hangs is called, where the server is no process of its own.
 var hanging = make(chan struct{}, 1)
 
-// toolServer has the tools that the tests call.
-func toolServer(kind string) *sdk.Server {
+// toolServer has the tools that the tests call. One that hangs ends with its call, at latest when it is released.
+func toolServer(kind string, release <-chan struct{}) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ServerOptions{PageSize: 500})
 	if kind == "many" {
 		for i := range 2000 {
@@ -133,8 +134,11 @@ func toolServer(kind string) *sdk.Server {
 		case hanging <- struct{}{}:
 		default:
 		}
-		<-ctx.Done()
-		return nil, ctx.Err()
+		select {
+		case <-ctx.Done():
+		case <-release:
+		}
+		return nil, errors.New("it hung")
 	})
 	add(s, "dies", nil, func(context.Context, json.RawMessage) (*sdk.CallToolResult, error) {
 		os.Exit(7)

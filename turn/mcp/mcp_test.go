@@ -96,7 +96,8 @@ func process(t *testing.T, kind string) mcp.Config {
 // remote is a server that is reached over HTTP.
 func remote(t *testing.T, opts *sdk.StreamableHTTPOptions) (mcp.Config, *httptest.Server) {
 	t.Helper()
-	server := toolServer("http")
+	release := make(chan struct{})
+	server := toolServer("http", release)
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, opts)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer key" {
@@ -106,6 +107,7 @@ func remote(t *testing.T, opts *sdk.StreamableHTTPOptions) (mcp.Config, *httptes
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(web.Close)
+	t.Cleanup(func() { close(release) }) // the SDK's server does not end before its tools do
 	return mcp.Config{URL: web.URL, Header: http.Header{"authorization": {"Bearer key"}}}, web
 }
 

@@ -149,10 +149,11 @@ func TestAQuestionPutBehindOtherWorkIsAskedAgain(t *testing.T) {
 				if !errors.Is(err, x.err) || x.err == nil && !strings.Contains(got, "Hello! I") {
 					t.Errorf("%s, %v", got, err)
 				}
-				close(c.calls)
+				synctest.Wait()
 				var methods []string
 				ids := map[string]bool{}
-				for q := range c.calls {
+				for len(c.calls) > 0 {
+					q := <-c.calls
 					methods = append(methods, q.Method)
 					ids[q.param("idempotencyKey")] = true
 					if q.Method == "sessions.abort" && (q.param("key") != "agent:main:vela-s1" || q.Params["clearQueued"] != true) {

@@ -182,9 +182,8 @@ func TestATurnThatEndedIsNotStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	close(c.calls)
-	for q := range c.calls {
-		if q.Method != "chat.send" {
+	for len(c.calls) > 0 {
+		if q := <-c.calls; q.Method != "chat.send" {
 			t.Errorf("a %s was sent", q.Method)
 		}
 	}

@@ -31,8 +31,8 @@ func BuiltIn() []string { return []string{readFile, writeFile, editFile, glob, g
 
 // What a file tool takes and gives, in bytes unless it says otherwise.
 const (
-	maxRead  = 256 << 10 // of text in one result
-	maxWrite = 1 << 20   // of a file that is written or edited
+	maxRead  = 64 << 10 // of text in one result: what package agent shows a model of one
+	maxWrite = 1 << 20  // of a file that is written or edited
 	maxPath  = 4096
 
 	fileTimeout = 30 * time.Second

@@ -71,7 +71,7 @@ func TestReadInParts(t *testing.T) {
 	for offset := 1; ; {
 		r := p.gives("read_file", in{"path": "long", "offset": offset})
 		part := p.output(r).Content
-		if len(part) > 256<<10 {
+		if len(part) > 64<<10 {
 			t.Fatalf("%d bytes at once", len(part))
 		}
 		got.WriteString(part)
@@ -95,10 +95,10 @@ func TestReadALineThatIsTooLong(t *testing.T) {
 	}
 	r := p.gives("read_file", in{"path": "long", "offset": 2})
 	text := p.output(r).Content
-	if len(text) > 256<<10 || len(text) < 256<<10-3 || !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) {
+	if len(text) > 64<<10 || len(text) < 64<<10-3 || !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) {
 		t.Errorf("%d bytes, valid: %v", len(text), utf8.ValidString(text))
 	}
-	if note := r.Content[len(text):]; note != "\n[Line 2 is longer than 256 KiB: its end cannot be read. Read on with offset 3.]" {
+	if note := r.Content[len(text):]; note != "\n[Line 2 is longer than 64 KiB: its end cannot be read. Read on with offset 3.]" {
 		t.Errorf("the note is %q", note)
 	}
 	if got := p.gives("read_file", in{"path": "long", "offset": 3}).Content; got != "last\n" {

@@ -404,7 +404,7 @@ export type ToolCallPayload = {
   /** Its tool.result has the same. */
   callId: string;
   name: string;
-  /** {} where it is over 64 KiB. */
+  /** {} where it is over 96 KiB. */
   input: Record<string, unknown>;
 };
 
@@ -413,7 +413,7 @@ export type ToolResultPayload = {
   callId: string;
   name: string;
   success: boolean;
-  /** The tool's own; left out where there is none, or it is over 64 KiB. */
+  /** The tool's own; left out where there is none, or it is over 96 KiB. */
   output?: Record<string, unknown>;
 };
 
