@@ -41,10 +41,18 @@ func speak(how string, more []string) int {
 		fmt.Fprint(alive, "+")
 		if how != "child" {
 			child := exec.Command(os.Args[0], "speak", "child", more[0])
-			if child.Start() != nil {
+			out, err := child.StdoutPipe()
+			if err != nil || child.Start() != nil {
+				return 9
+			}
+			if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // it holds the FIFO, too
 				return 9
 			}
 		}
+	}
+	if how == "child" {
+		fmt.Print("+")
+		time.Sleep(time.Hour)
 	}
 	text, _ := io.ReadAll(os.Stdin)
 	var wav bytes.Buffer
@@ -53,11 +61,11 @@ func speak(how string, more []string) int {
 	}
 	file, le := wav.Bytes(), binary.LittleEndian
 	switch how {
-	case "child", "forever":
-		select {}
+	case "forever":
+		time.Sleep(time.Hour)
 	case "begins":
 		os.Stdout.Write(file[:44+4])
-		select {}
+		time.Sleep(time.Hour)
 	case "dies":
 		os.Stdout.Write(file[:44+4])
 		fmt.Fprintln(os.Stderr, "no more breath")
@@ -229,6 +237,7 @@ func TestCancelLeavesNothingBehind(t *testing.T) {
 	for range 5 {
 		path, gone := family(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
 		heard := 0
 		var last error
 		for c, err := range command(t, "begins", path).Synthesize(ctx, "hello") {
@@ -238,7 +247,7 @@ func TestCancelLeavesNothingBehind(t *testing.T) {
 		if heard != 2 || !errors.Is(last, errEnough) {
 			t.Errorf("%d samples, then %v", heard, last)
 		}
-		if n := gone(); n < 1 {
+		if n := gone(); n != 2 {
 			t.Errorf("%d processes were there", n)
 		}
 	}
@@ -266,7 +275,7 @@ func TestLeavingTheLoopLeavesNothingBehind(t *testing.T) {
 		}
 		break
 	}
-	if n := gone(); n < 1 {
+	if n := gone(); n != 2 {
 		t.Errorf("%d processes were there", n)
 	}
 }
@@ -276,7 +285,7 @@ func TestAnEndedCommandTakesItsChildrenAlong(t *testing.T) {
 	if samples, _, err := listen(t.Context(), command(t, "seeks", path), "hello"); err != nil || samples != 5 {
 		t.Errorf("%d samples, %v", samples, err)
 	}
-	if n := gone(); n < 1 {
+	if n := gone(); n != 2 {
 		t.Errorf("%d processes were there", n)
 	}
 }
@@ -284,13 +293,15 @@ func TestAnEndedCommandTakesItsChildrenAlong(t *testing.T) {
 func TestGivesUpOnACommandThatTakesTooLong(t *testing.T) {
 	path, gone := family(t)
 	s := command(t, "forever", path)
-	s.cfg.Timeout = 100 * time.Millisecond
+	s.cfg.Timeout = time.Second // both processes are there by then
 	_, _, err := listen(t.Context(), s, "hello")
 	var e *Error
 	if !errors.Is(err, errTimeout) || !errors.As(err, &e) || e.Code() != protocol.CodeSpeechFailed {
 		t.Errorf("%v, of %v", err, errors.Unwrap(err))
 	}
-	gone()
+	if n := gone(); n != 2 {
+		t.Errorf("%d processes were there", n)
+	}
 }
 
 func TestRunsSoManyAtOnce(t *testing.T) {
@@ -298,6 +309,7 @@ func TestRunsSoManyAtOnce(t *testing.T) {
 	var open []func()
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		ready, done := make(chan bool), make(chan bool)
 		go func() {
 			defer close(done)
