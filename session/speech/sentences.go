@@ -272,7 +272,7 @@ func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	if at := strings.LastIndexAny(text[:most+1], " \t\r\n"); at > most/2 {
+	if at := strings.LastIndexAny(text[:most+1], " \t\r\n"); at > 0 && at >= most/2 {
 		return text[:at]
 	}
 	for most > 0 && !utf8.RuneStart(text[most]) {
