@@ -26,6 +26,7 @@ type Report struct {
 	Turns       session.Turns `json:"turns"` // what a client gets that does not ask
 	Agent       Engine        `json:"agent"`
 	Transcriber Engine        `json:"transcriber"`
+	Voices      []Engine      `json:"voices"` // the first that is available speaks, and the next where it fails
 }
 
 // Engine is one agent or speech engine. Nothing in it names a path or a key of the host.
@@ -43,6 +44,7 @@ func (g *Gateway) Report() Report {
 		Turns:       g.cfg.Turns,
 		Agent:       g.agents.first(),
 		Transcriber: g.engines.describe(),
+		Voices:      g.voices.report,
 	}
 }
 

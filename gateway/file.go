@@ -22,6 +22,7 @@ type File struct {
 	dir    string // where the file lies: relative paths begin there
 	agents []spec // the first one answers clients that do not ask
 	mcp    map[string]mcpServer
+	voices []voiceSpec // the first one speaks, and the next where one fails; none: flite
 }
 
 // spec is one agent as the file has it.
@@ -175,11 +176,12 @@ func parseFile(text []byte) (File, error) {
 		Default string               `yaml:"default"`
 		Agents  agentNodes           `yaml:"agents"`
 		MCP     map[string]mcpServer `yaml:"mcp"`
+		Voices  []voiceSpec          `yaml:"voices"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &top, yaml.Strict()); err != nil {
 		return File{}, inLine(err)
 	}
-	f := File{mcp: top.MCP}
+	f := File{mcp: top.MCP, voices: top.Voices}
 	for _, node := range top.Agents {
 		s, err := readAgent(node)
 		if err != nil {
@@ -190,6 +192,11 @@ func parseFile(text []byte) (File, error) {
 	for i, s := range f.agents {
 		if err := f.checkAgent(s); err != nil {
 			return File{}, fmt.Errorf("line %d: agent %s: %w", lineOf(top.Agents[i].Key), s.head().name, err)
+		}
+	}
+	for i, v := range f.voices {
+		if err := v.check(); !slices.Contains(voiceKinds, v.Kind) || err != nil {
+			return File{}, fmt.Errorf("voice %d: %w", i+1, cmpErr(err, fmt.Errorf("its kind must be one of %s", strings.Join(voiceKinds, ", "))))
 		}
 	}
 	for name, server := range f.mcp {

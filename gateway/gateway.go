@@ -62,6 +62,7 @@ type Gateway struct {
 	server   *server.Server
 	engines  *engines
 	agents   *agents
+	voices   *voices
 	sessions *session.Metrics
 	journals *journals
 	bus      *bus.Bus // nil where conversations end with the process
@@ -98,6 +99,7 @@ func New(cfg Config) (*Gateway, error) {
 	if g.agents, err = makeAgents(cfg.Agents, cfg.Log); err != nil {
 		return nil, err
 	}
+	g.voices = makeVoices(cfg.Agents.voices, cfg.Log)
 	if g.authority, err = newAuthority(cfg.Keys); err != nil {
 		return nil, err
 	}
@@ -180,13 +182,16 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Mock:        deterministic.Engine{Pace: g.cfg.Pace},
 		Agents:      g.agents.named(),
 		Transcriber: g.engines.transcriber(),
-		Only:        n.Only,
-		Allowance:   n.Audio,
-		Idle:        g.cfg.Idle,
-		Store:       g.store(id, n.Version),
-		Journal:     func() io.WriteCloser { return g.journals.of(id) },
-		Log:         g.cfg.Log.With("component", "session"),
-		Metrics:     g.sessions,
-		Tracer:      g.tracer,
+
+		Synthesizers: g.voices.list,
+
+		Only:      n.Only,
+		Allowance: n.Audio,
+		Idle:      g.cfg.Idle,
+		Store:     g.store(id, n.Version),
+		Journal:   func() io.WriteCloser { return g.journals.of(id) },
+		Log:       g.cfg.Log.With("component", "session"),
+		Metrics:   g.sessions,
+		Tracer:    g.tracer,
 	}
 }

@@ -282,10 +282,10 @@ type Usage struct {
 
 // HistoryItem is one part of a conversation.
 type HistoryItem struct {
-	Role      string `json:"role"` // "user" or "assistant"
-	Text      string `json:"text"`
-	HeardText string `json:"heardText,omitempty"` // where it differs from the text
-	At        int64  `json:"at"`                  // Unix ms
+	Role      string  `json:"role"` // "user" or "assistant"
+	Text      string  `json:"text"`
+	HeardText *string `json:"heardText,omitempty"` // where it differs from the text
+	At        int64   `json:"at"`                  // Unix ms
 }
 
 // CancelReason says why an answer ended before its end.

@@ -56,6 +56,9 @@ var (
 	errGone               = &refusal{protocol.CodeSessionGone, "That session has ended. Send session.start on a new connection."}
 	errSettings           = &refusal{protocol.CodeTurnInFlight, "Settings change between turns. Wait until the session is idle, or send response.cancel."}
 	errNotAsked           = &refusal{protocol.CodeInvalidMessage, "No such question was asked. Answer with the approvalId of an approval.request."}
+	errPlayed             = &refusal{protocol.CodeInvalidMessage, "playedMs counts from the answer's beginning: it is never negative."}
+	errVoiceChanged       = &refusal{protocol.CodeSpeechFailed, "The voice failed. Another one goes on."}
+	errVoiceLost          = &refusal{protocol.CodeSpeechFailed, "The voice failed. The answer is shown as text."}
 	errResume             = &refusal{protocol.CodeInvalidMessage, "session.resume is the first message of a connection."}
 )
 

@@ -602,6 +602,7 @@ func (m *model2) handle(seat int, message protocol.Message) protocol.Code {
 		m.tell(me, "history 0")
 	case protocol.ApprovalAnswer:
 		return m.approve(message)
+	case protocol.PlaybackAck: // of an answer without sound
 	case protocol.SessionResume:
 		return protocol.CodeInvalidMessage
 	default:

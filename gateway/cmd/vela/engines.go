@@ -41,5 +41,8 @@ func (c *enginesCmd) Run(ctx context.Context, io streams) error {
 		row("agent, "+a.Kind, gateway.Engine{Name: a.Name, Label: a.Label, Available: a.Available, Why: why})
 	}
 	row("speech to text", r.Transcriber)
+	for _, v := range r.Voices {
+		row("text to speech", v)
+	}
 	return w.Flush()
 }

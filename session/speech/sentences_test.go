@@ -1,0 +1,166 @@
+package speech
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var update = flag.Bool("update", false, "write testdata/sentences.txt again, for a person to read")
+
+// The corpus has a block for each answer: its text after "> ", quoted where it has more than one line, and below it a line for each sentence: what it
+// speaks, an arrow, how it is said. White space at the edges of what it speaks is not shown; nor are sentences with nothing to say.
+const corpus = "testdata/sentences.txt"
+
+// render is a block of the corpus.
+func render(input string) string {
+	var b strings.Builder
+	if strings.ContainsAny(input, "\n\t") || strings.TrimSpace(input) != input {
+		fmt.Fprintf(&b, "> %q\n", input)
+	} else {
+		fmt.Fprintf(&b, "> %s\n", input)
+	}
+	for _, s := range sentences(input) {
+		if s.Spoken != "" {
+			fmt.Fprintf(&b, "%s → %s\n", strings.Join(strings.Fields(s.Text), " "), s.Spoken)
+		}
+	}
+	return b.String()
+}
+
+func sentences(deltas ...string) []Sentence {
+	var s Sentences
+	var all []Sentence
+	for _, d := range deltas {
+		all = append(all, s.Add(d)...)
+	}
+	return append(all, s.Flush()...)
+}
+
+// inputs reads the answers of the corpus.
+func inputs(t testing.TB) (all []string, blocks []string) {
+	t.Helper()
+	file, err := os.ReadFile(corpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := range strings.SplitSeq(strings.TrimSpace(string(file)), "\n\n") {
+		line, _, _ := strings.Cut(block, "\n")
+		text, is := strings.CutPrefix(line, "> ")
+		if !is {
+			t.Fatalf("%q is no answer", line)
+		}
+		if strings.HasPrefix(text, `"`) && strings.HasSuffix(text, `"`) && strings.Contains(text, `\`) {
+			if _, err := fmt.Sscanf(text, "%q", &text); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+		}
+		all, blocks = append(all, text), append(blocks, block+"\n")
+	}
+	return all, blocks
+}
+
+func TestSentencesOfTheCorpus(t *testing.T) {
+	texts, blocks := inputs(t)
+	if len(texts) < 250 {
+		t.Errorf("%d answers", len(texts))
+	}
+	var file []string
+	for i, text := range texts {
+		got := render(text)
+		file = append(file, got)
+		if got != blocks[i] && !*update {
+			t.Errorf("got\n%s\nwant\n%s", got, blocks[i])
+		}
+	}
+	if *update {
+		if err := os.WriteFile(corpus, []byte(strings.Join(file, "\n")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// check holds what is true of every answer, and returns what is wrong.
+func check(text string, all []Sentence) error {
+	at, code := 0, 0
+	for _, s := range all {
+		switch {
+		case s.Start != at || s.End <= s.Start || s.End > len(text) || text[s.Start:s.End] != s.Text:
+			return fmt.Errorf("%+v does not follow %d of %q", s, at, text)
+		case len(s.Text) > LongestSentence:
+			return fmt.Errorf("%d bytes: %q", len(s.Text), s.Text)
+		case strings.ContainsFunc(s.Spoken, unicode.IsControl):
+			return fmt.Errorf("a control character is spoken: %q", s.Spoken)
+		case strings.TrimSpace(s.Spoken) != s.Spoken || strings.Contains(s.Spoken, "  "):
+			return fmt.Errorf("white space is spoken: %q", s.Spoken)
+		case s.Spoken != "" && !hasWord([]byte(s.Spoken)):
+			return fmt.Errorf("no word is spoken: %q", s.Spoken)
+		}
+		for _, mark := range []string{"*", "`", "#", "|", "[", "]", "~", "_", "://", "<", ">", "\"", "\\", "{", "}", "\uFFFD"} {
+			if strings.Contains(s.Spoken, mark) {
+				return fmt.Errorf("%q is spoken: %q, of %q", mark, s.Spoken, s.Text)
+			}
+		}
+		at = s.End
+		if s.Spoken == CodeOnScreen && s.Text != CodeOnScreen {
+			code++
+		}
+	}
+	if at != len(text) {
+		return fmt.Errorf("%d of %d bytes of %q are in sentences", at, len(text), text)
+	}
+	return nil
+}
+
+// pieces cuts a text anywhere, also within a character.
+func pieces(random *rand.Rand, text string) []string {
+	var all []string
+	for text != "" {
+		n := 1 + random.IntN(min(len(text), 1+random.IntN(40)))
+		all = append(all, text[:n])
+		text = text[n:]
+	}
+	return all
+}
+
+func TestSentencesAreTheSameHoweverTheAnswerArrives(t *testing.T) {
+	texts, _ := inputs(t)
+	whole := strings.Join(texts, "\n\n") + strings.Join(texts, " ")
+	random := rand.New(rand.NewPCG(1, 2))
+	for i, text := range append(texts, whole) {
+		want := sentences(text)
+		if err := check(text, want); err != nil {
+			t.Error(err)
+		}
+		for range 1 + 5*(len(texts)-i)/len(texts) {
+			cut := pieces(random, text)
+			if got := sentences(cut...); !slices.Equal(got, want) {
+				t.Fatalf("%q\n in pieces %+v\n     whole %+v", cut, got, want)
+			}
+		}
+	}
+}
+
+func FuzzSentences(f *testing.F) {
+	texts, _ := inputs(f)
+	for i, text := range texts {
+		f.Add(text, uint64(i))
+	}
+	f.Add(strings.Repeat("a", 500)+"é", uint64(3))
+	f.Add("```\n"+strings.Repeat("é", 400)+"\n```\nDone.", uint64(3))
+	f.Fuzz(func(t *testing.T, text string, seed uint64) {
+		want := sentences(text)
+		if err := check(text, want); err != nil {
+			t.Error(err)
+		}
+		cut := pieces(rand.New(rand.NewPCG(seed, 1)), text)
+		if got := sentences(cut...); !slices.Equal(got, want) {
+			t.Errorf("%q\n in pieces %+v\n     whole %+v", cut, got, want)
+		}
+	})
+}
