@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 )
@@ -97,20 +96,19 @@ func TestDispatch(t *testing.T) {
 		esac`)
 
 	t.Run("two sessions at once", func(t *testing.T) {
-		var both sync.WaitGroup
 		for _, colour := range []string{"red", "blue"} {
-			both.Go(func() {
-				d := g.talk(`{"turns":"agent"}`)
+			t.Run(colour, func(t *testing.T) {
+				t.Parallel()
+				d := g.talk(t, `{"turns":"agent"}`)
 				for n := 1; n <= 2; n++ {
 					d.sevenSteps(d.answers(fmt.Sprintf("Tell me about %s.", colour), "It was about "+colour+"."), dispatch, n, colour)
 				}
 			})
 		}
-		both.Wait()
 	})
 
 	t.Run("a responder that fails", func(t *testing.T) {
-		d := g.talk(`{"turns":"agent"}`)
+		d := g.talk(t, `{"turns":"agent"}`)
 		failed := d.fails("Fail.", "agent_failed", "The agent reported an error")
 		if r := failed.of("tool.result"); len(r) != 1 || r[0].Payload.Success || strings.Contains(failed.String(), "passwd") {
 			t.Errorf("it failed as\n%s", failed)
@@ -122,7 +120,7 @@ func TestDispatch(t *testing.T) {
 	})
 
 	t.Run("a cancel", func(t *testing.T) {
-		d := g.talk(`{"turns":"agent"}`)
+		d := g.talk(t, `{"turns":"agent"}`)
 		d.say("Wait.")
 		d.until(func(e event) bool { return e.Type == "tool.call" })
 		pid := filepath.Join(dispatch, "pid")
@@ -184,7 +182,7 @@ func (d *dialogue) sevenSteps(turn turn, dir string, n int, colour string) {
 func TestDispatchByHand(t *testing.T) {
 	dir := t.TempDir()
 	g, _ := serveAgents(t, fmt.Sprintf("agents:\n  files: {kind: dispatch, dir: %q, timeout: 2s, ponder: false}\n", dir), "--speech-model", t.TempDir())
-	d := g.talk(`{"turns":"agent"}`)
+	d := g.talk(t, `{"turns":"agent"}`)
 	for n, c := range []struct {
 		write      []string // one after the other; ID stands for the dispatch
 		code, what string   // an error and its words, or an answer

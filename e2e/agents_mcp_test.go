@@ -33,7 +33,7 @@ mcp:
 		_, report := g.get("/api/agents")
 		return strings.Contains(report, `"shared_read_text_file"`) && strings.Contains(report, `"things_echo"`)
 	})
-	d := g.talk(`{"turns":"agent"}`)
+	d := g.talk(t, `{"turns":"agent"}`)
 
 	read := d.answers("What is in the shared list?", "There is milk on it.")
 	if r := read.result("shared1").Payload; !r.Success || !strings.Contains(string(r.Output), "Anna does") {
