@@ -164,3 +164,82 @@ func FuzzSentences(f *testing.F) {
 		}
 	})
 }
+
+func TestSentencesComeAsSoonAsTheyAreCertain(t *testing.T) {
+	for _, c := range []struct {
+		deltas []string
+		want   []int // how many sentences each of them completes
+	}{
+		{[]string{"Hello", " there.", " ", "How"}, []int{0, 0, 1, 0}},
+		{[]string{"Really?", "\n", "Yes", "! "}, []int{0, 1, 0, 1}},
+		{[]string{"In the U.S.", " The", " army"}, []int{0, 0, 1}},
+		{[]string{"It is 3", ".", "1", "4. ", "x"}, []int{0, 0, 0, 1, 0}},
+		{[]string{"He said \"No.\"", " ", "T"}, []int{0, 0, 1}},
+		{[]string{"- one\n", "-", " two\n\n"}, []int{0, 0, 2}},
+		{[]string{"# Title\n", "Text"}, []int{1, 0}},
+		{[]string{"This first sentence has more than forty bytes,", " ", "and goes on"}, []int{0, 1, 0}},
+		{[]string{"Yes. ", "This second sentence has more than forty bytes,", " and goes on"}, []int{1, 0, 0}},
+		{[]string{"```\n", "code\n", "```\n", "Done. "}, []int{1, 1, 1, 1}},
+	} {
+		var s Sentences
+		var got []int
+		for _, d := range c.deltas {
+			got = append(got, len(s.Add(d)))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: %v, want %v", c.deltas, got, c.want)
+		}
+	}
+}
+
+func TestSentencesBeginAnew(t *testing.T) {
+	var s Sentences
+	for range 2 {
+		all := append(s.Add("Hi.\n```\nx\n"), s.Flush()...)
+		if err := check("Hi.\n```\nx\n", all); err != nil || len(all) != 3 || all[1].Spoken != CodeOnScreen {
+			t.Errorf("%+v, %v", all, err)
+		}
+	}
+}
+
+// TestSentencesKeepLittle holds memory to what is not certain yet, whatever comes.
+func TestSentencesKeepLittle(t *testing.T) {
+	for name, text := range map[string]string{
+		"one word": strings.Repeat("x", 5000), "words": strings.Repeat("word ", 1000), "white space": strings.Repeat(" \n", 2500),
+		"marks": strings.Repeat("`", 5000), "brackets": strings.Repeat("(", 5000), "dots": strings.Repeat(". ", 2500), "code": "```\n" + strings.Repeat("x", 5000),
+		"fences": strings.Repeat("```\n", 1000), "an address": "https://" + strings.Repeat("x/", 2500), "no text": strings.Repeat("\xF0\x9F", 2500),
+	} {
+		var s Sentences
+		for i := range len(text) {
+			s.Add(text[i : i+1])
+			if len(s.rest) > 2*LongestSentence {
+				t.Fatalf("%s: %d bytes are kept", name, len(s.rest))
+			}
+		}
+	}
+}
+
+func TestSpoken(t *testing.T) {
+	if got := Spoken(English, "# Hi\n\nIt costs $5. See `x.y`.\n\n```\ncode\n```\n"); got != "Hi It costs five dollars. See x dot y. "+CodeOnScreen {
+		t.Error(got)
+	}
+}
+
+func BenchmarkSentences(b *testing.B) {
+	texts, _ := inputs(b)
+	text := strings.Join(texts, "\n\n")
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		sentences(text)
+	}
+}
+
+func BenchmarkSentencesByTheByte(b *testing.B) {
+	texts, _ := inputs(b)
+	text := strings.Join(texts, "\n\n")
+	deltas := strings.Split(text, "")
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		sentences(deltas...)
+	}
+}
