@@ -3,12 +3,14 @@ package speech
 import (
 	"flag"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 )
 
 var update = flag.Bool("update", false, "write testdata/sentences.txt again, for a person to read")
@@ -92,6 +94,8 @@ func check(text string, all []Sentence) error {
 		switch {
 		case s.Start != at || s.End <= s.Start || s.End > len(text) || text[s.Start:s.End] != s.Text:
 			return fmt.Errorf("%+v does not follow %d of %q", s, at, text)
+		case utf8.ValidString(text) && !utf8.ValidString(s.Text):
+			return fmt.Errorf("a character is cut in two: %q", s.Text)
 		case len(s.Text) > LongestSentence:
 			return fmt.Errorf("%d bytes: %q", len(s.Text), s.Text)
 		case strings.ContainsFunc(s.Spoken, unicode.IsControl):
@@ -131,6 +135,21 @@ func pieces(random *rand.Rand, text string) []string {
 func TestSentencesAreTheSameHoweverTheAnswerArrives(t *testing.T) {
 	texts, _ := inputs(t)
 	whole := strings.Join(texts, "\n\n") + strings.Join(texts, " ")
+	edges := []string{ // of what is looked at where a sentence is too long
+		"Yes. " + strings.Repeat("a ", 147) + "ab5, 6", "a" + strings.Repeat("é", 300), "```\na" + strings.Repeat("é", 300), "https://x/" + strings.Repeat("é", 500),
+	}
+	for i := range 6 {
+		edges = append(edges, "Yes. "+strings.Repeat("a ", 147)+strings.Repeat("b", i)+"5, 6 are a date")
+	}
+	for _, text := range edges {
+		want := sentences(text)
+		if err := check(text, want); err != nil {
+			t.Error(err)
+		}
+		if got := sentences(slices.Collect(bytewise(text))...); !slices.Equal(got, want) {
+			t.Errorf("%q\n byte by byte %+v\n whole %+v", text, got, want)
+		}
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for i, text := range append(texts, whole) {
 		want := sentences(text)
@@ -141,6 +160,16 @@ func TestSentencesAreTheSameHoweverTheAnswerArrives(t *testing.T) {
 			cut := pieces(random, text)
 			if got := sentences(cut...); !slices.Equal(got, want) {
 				t.Fatalf("%q\n in pieces %+v\n     whole %+v", cut, got, want)
+			}
+		}
+	}
+}
+
+func bytewise(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range len(text) {
+			if !yield(text[i : i+1]) {
+				return
 			}
 		}
 	}
