@@ -25,7 +25,14 @@ func init() { // here, since links are said by the rules themselves
 
 // markupRules are for code, links, pictures and tags.
 var markupRules = []rule{
-	anywhere("`+([^`]+)`+", func(_ place, m []string) (string, bool) { return " " + inCode(m[1]) + " ", true }),
+	anywhere("`+([^`]+)`+", func(p place, m []string) (string, bool) {
+		if path := pathAlone.FindStringSubmatch(m[1]); path != nil {
+			if name, ok := file(p, path); ok {
+				return " " + name + " ", true
+			}
+		}
+		return " " + inCode(m[1]) + " ", true
+	}),
 	anywhere(`!\[([^\]]*)\]\([^)\s]*[^)]*\)`, func(_ place, m []string) (string, bool) { return " image " + say(m[1]) + " ", true }),
 	anywhere(`\[\^[\w-]+\]`, nothing),
 	anywhere(`\[([^\]]+)\]\((?:[^()]|\([^()]*\))*\)`, func(_ place, m []string) (string, bool) { return say(m[1]), true }),
@@ -48,6 +55,7 @@ var nameRules = []rule{
 		return inCode(m[1]) + " at " + inCode(host) + fullstop(stop), true
 	}),
 	on(`[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}`, func(p place, _ []string) (string, bool) { return "a long code", !p.touches() }),
+	on(`(?:[0-9A-Fa-f]{2}:){3,}[0-9A-Fa-f]{2}`, func(p place, _ []string) (string, bool) { return "a long code", !p.touches() }),
 	on(`[A-Za-z0-9+/=_-]{16,}`, func(p place, m []string) (string, bool) { return "a long code", isCode(m[0]) }),
 	on(`(?:~|\.{1,2})?(?:/[\w.@+-]+)+/?`+lineOfFile, file),
 	on(`[A-Za-z]:(?:\\[\w.@+-]+)+`+lineOfFile, file),
@@ -77,10 +85,13 @@ var dateRules = []rule{
 		return words, ok && !p.touches()
 	}),
 	on(monthPattern+`\s(\d{1,2})(?:st|nd|rd|th)?(?:(?:`+dash+`)(\d{1,2})(?:st|nd|rd|th)?)?(,?\s(\d{4}))?`, monthFirst),
-	on(`(\d{1,2})(?:st|nd|rd|th)?(?: of)? `+monthPattern+`(?:,?\s(\d{4}))?`, func(p place, m []string) (string, bool) {
-		words, ok := monthDay(m[2], m[1])
-		if m[3] != "" {
-			words += ", " + year(parse(m[3]))
+	on(`(\d{1,2})(st|nd|rd|th)?(?: of)? `+monthPattern+`(?:,?\s(\d{4}))?`, func(p place, m []string) (string, bool) {
+		words, ok := monthDay(m[3], m[1])
+		if m[2] != "" {
+			words = ordinal(parse(m[1])) + " of " + month(m[3])
+		}
+		if m[4] != "" {
+			words += ", " + year(parse(m[4]))
 		}
 		return words, ok && !p.touches()
 	}),
@@ -112,12 +123,15 @@ var dateRules = []rule{
 
 // numberRules are for all other numbers.
 var numberRules = []rule{
+	on(`(?:(\d+)h ?)?(?:(\d+)m(?:in)? ?)?(?:(\d+)s)?`, duration),
 	on(`v(\d+(?:\.\d+)*)`, func(p place, m []string) (string, bool) { return "version " + dotted(m[1], " point "), !p.touches() }),
-	on(`\d+(?:\.\d+){3}(?::(\d+))?`, func(p place, m []string) (string, bool) {
-		host, port, found := strings.Cut(m[0], ":")
-		words := dotted(host, " dot ")
-		if found {
-			words += " port " + label(parse(port))
+	on(`(\d+(?:\.\d+){3})(?::(\d+)|/(\d+))?`, func(p place, m []string) (string, bool) {
+		words := dotted(m[1], " dot ")
+		if m[2] != "" {
+			words += " port " + label(parse(m[2]))
+		}
+		if m[3] != "" {
+			words += " slash " + amount(m[3])
 		}
 		return words, !p.touches()
 	}),
@@ -137,7 +151,7 @@ var numberRules = []rule{
 	anywhere(`([-−]?)(`+wholeOrDecimal+`|\.\d+)(?:(?:`+dash+`)(`+wholeOrDecimal+`))?(\s?|-)(`+unitPattern()+`)(\.?)`, measure),
 	on(`(`+wholeOrDecimal+`)(?:`+dash+`)(`+wholeOrDecimal+`)`, numberRange),
 	on(`(\d{1,4}) ?[x×] ?(\d{1,4})`, func(p place, m []string) (string, bool) {
-		return label(parse(m[1])) + " by " + label(parse(m[2])), !p.touches()
+		return label(parse(m[1])) + " by " + label(parse(m[2])), !p.touches() && !strings.HasPrefix(p.after, "^")
 	}),
 	on(`(\d+):(\d+)`, func(p place, m []string) (string, bool) { return amount(m[1]) + " to " + amount(m[2]), !p.touches() }),
 	on(`(\d{1,3})/(\d{1,3})`, fraction),
@@ -190,6 +204,7 @@ var wordRules = []rule{
 	anywhere(`[-–—]+`, func(p place, _ []string) (string, bool) {
 		return ", ", (p.before == "" || strings.HasSuffix(p.before, " ")) && strings.HasPrefix(p.after, " ")
 	}),
+	anywhere(`&&`, words(" and ")),
 	anywhere(`->|=>`, words(" to ")),
 	anywhere(`>=`, words(" at least ")),
 	anywhere(`<=`, words(" at most ")),
@@ -271,6 +286,8 @@ func isCode(s string) bool {
 // lineOfFile is where in a file something stands: ":42", ":42:7".
 const lineOfFile = `(?::(\d+)(?::\d+)?)?`
 
+var pathAlone = regexp.MustCompile(`^[~\w.@+-]*(?:/[\w.@+-]+)+` + lineOfFile + `$`)
+
 var extension = regexp.MustCompile(`\.[A-Za-z][A-Za-z0-9]{0,9}$`)
 
 // file says the last name of a path, and the line. A single slash between words is no path: "and/or".
@@ -291,6 +308,9 @@ func file(_ place, m []string) (string, bool) {
 	deep := strings.Count(strings.Trim(path, "/"), "/") >= 2
 	if !rooted && !folder && !deep && !extension.MatchString(path) {
 		return "", false
+	}
+	if deep && !rooted && !folder && !extension.MatchString(path) { // it may as well be "yes/no/maybe"
+		return inCode(path) + stops, true
 	}
 	name := strings.TrimRight(path, "/")
 	name = inCode(name[strings.LastIndexByte(name, '/')+1:])
@@ -442,8 +462,11 @@ func sum(sign, n, magnitude string) string {
 }
 
 // decade says "1990s" and "'90s".
-func decade(_ place, m []string) (string, bool) {
+func decade(p place, m []string) (string, bool) {
 	n := parse(m[1])
+	if len(m[1]) == 2 && isDigit(int(m[0][0])) && !beforeDecade[p.last()] { // "90s" may be seconds
+		return "", false
+	}
 	if n%10 != 0 || len(m[1]) == 4 && n < 1000 {
 		return "", false
 	}
@@ -490,7 +513,7 @@ func fraction(p place, m []string) (string, bool) {
 	if part, ok := parts[b]; ok && 0 < a && a < b {
 		return count(m[1], part.one, part.many), true
 	}
-	if a < b {
+	if a < b || a == b && a > 50 {
 		return amount(m[1]) + " of " + amount(m[2]), true
 	}
 	return amount(m[1]) + " " + amount(m[2]), true
@@ -555,6 +578,17 @@ func measure(p place, m []string) (string, bool) {
 	return words + " " + u.many + period, true
 }
 
+// duration says "1h 30m" and "3m20s"; a unit alone is a measure.
+func duration(p place, m []string) (string, bool) {
+	var parts []string
+	for i, name := range []string{"hour", "minute", "second"} {
+		if m[i+1] != "" {
+			parts = append(parts, count(m[i+1], name, name+"s"))
+		}
+	}
+	return strings.Join(parts, " ") + strings.Repeat(" ", len(m[0])-len(strings.TrimRight(m[0], " "))), len(parts) > 1 && !p.touches()
+}
+
 // outOf says "4.5/5" and "4 / 5"; "4/5" is a fraction.
 func outOf(p place, m []string) (string, bool) {
 	spaced := strings.Contains(m[0], " ")
@@ -563,9 +597,11 @@ func outOf(p place, m []string) (string, bool) {
 
 // Words that a year follows, and words that a number follows which is a name.
 var (
-	beforeYear  = set("c in since by from of until till year before after during around circa late early mid to spring summer autumn fall winter and or")
-	beforeLabel = set("port ports error errors http status code room flight gate bus route highway channel area model boeing")
-	function    = set("is was has this its as thus and or but the a an to in on at by for with when where while that which who it he she they we i you " +
+	beforeYear   = set("c in since by from of until till year before after during around circa late early mid to spring summer autumn fall winter and or")
+	beforeDecade = set("the early late mid her his their my your our and or to")
+	beforeDigits = set("call dial")
+	beforeLabel  = set("port ports error errors http status code room flight gate bus route highway channel area model boeing")
+	function     = set("is was has this its as thus and or but the a an to in on at by for with when where while that which who it he she they we i you " +
 		"were are had will would could should may might can did does do of from until after before because so then if not")
 )
 
@@ -575,6 +611,8 @@ func plainNumber(p place, m []string) (string, bool) {
 	switch {
 	case p.touches():
 		return amount(m[1]) + " ", true
+	case beforeDigits[last] && len(m[1]) == 3:
+		return digits(m[1]), true
 	case beforeLabel[last] && (len(m[1]) == 3 || len(m[1]) == 4) && !strings.ContainsAny(m[1], ".,"):
 		return label(parse(m[1])), true
 	case isYear(m[1]) && (beforeYear[last] || m[1] >= "1900" && !counts(p.after)):

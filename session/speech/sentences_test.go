@@ -3,12 +3,14 @@ package speech
 import (
 	"flag"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 )
 
 var update = flag.Bool("update", false, "write testdata/sentences.txt again, for a person to read")
@@ -92,6 +94,8 @@ func check(text string, all []Sentence) error {
 		switch {
 		case s.Start != at || s.End <= s.Start || s.End > len(text) || text[s.Start:s.End] != s.Text:
 			return fmt.Errorf("%+v does not follow %d of %q", s, at, text)
+		case utf8.ValidString(text) && !utf8.ValidString(s.Text):
+			return fmt.Errorf("a character is cut in two: %q", s.Text)
 		case len(s.Text) > LongestSentence:
 			return fmt.Errorf("%d bytes: %q", len(s.Text), s.Text)
 		case strings.ContainsFunc(s.Spoken, unicode.IsControl):
@@ -131,6 +135,21 @@ func pieces(random *rand.Rand, text string) []string {
 func TestSentencesAreTheSameHoweverTheAnswerArrives(t *testing.T) {
 	texts, _ := inputs(t)
 	whole := strings.Join(texts, "\n\n") + strings.Join(texts, " ")
+	edges := []string{ // of what is looked at where a sentence is too long
+		"Yes. " + strings.Repeat("a ", 147) + "ab5, 6", "a" + strings.Repeat("é", 300), "```\na" + strings.Repeat("é", 300), "https://x/" + strings.Repeat("é", 500),
+	}
+	for i := range 6 {
+		edges = append(edges, "Yes. "+strings.Repeat("a ", 147)+strings.Repeat("b", i)+"5, 6 are a date")
+	}
+	for _, text := range edges {
+		want := sentences(text)
+		if err := check(text, want); err != nil {
+			t.Error(err)
+		}
+		if got := sentences(slices.Collect(bytewise(text))...); !slices.Equal(got, want) {
+			t.Errorf("%q\n byte by byte %+v\n whole %+v", text, got, want)
+		}
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for i, text := range append(texts, whole) {
 		want := sentences(text)
@@ -141,6 +160,16 @@ func TestSentencesAreTheSameHoweverTheAnswerArrives(t *testing.T) {
 			cut := pieces(random, text)
 			if got := sentences(cut...); !slices.Equal(got, want) {
 				t.Fatalf("%q\n in pieces %+v\n     whole %+v", cut, got, want)
+			}
+		}
+	}
+}
+
+func bytewise(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range len(text) {
+			if !yield(text[i : i+1]) {
+				return
 			}
 		}
 	}
@@ -163,4 +192,83 @@ func FuzzSentences(f *testing.F) {
 			t.Errorf("%q\n in pieces %+v\n     whole %+v", cut, got, want)
 		}
 	})
+}
+
+func TestSentencesComeAsSoonAsTheyAreCertain(t *testing.T) {
+	for _, c := range []struct {
+		deltas []string
+		want   []int // how many sentences each of them completes
+	}{
+		{[]string{"Hello", " there.", " ", "How"}, []int{0, 0, 1, 0}},
+		{[]string{"Really?", "\n", "Yes", "! "}, []int{0, 1, 0, 1}},
+		{[]string{"In the U.S.", " The", " army"}, []int{0, 0, 1}},
+		{[]string{"It is 3", ".", "1", "4. ", "x"}, []int{0, 0, 0, 1, 0}},
+		{[]string{"He said \"No.\"", " ", "T"}, []int{0, 0, 1}},
+		{[]string{"- one\n", "-", " two\n\n"}, []int{0, 0, 2}},
+		{[]string{"# Title\n", "Text"}, []int{1, 0}},
+		{[]string{"This first sentence has more than forty bytes,", " ", "and goes on"}, []int{0, 1, 0}},
+		{[]string{"Yes. ", "This second sentence has more than forty bytes,", " and goes on"}, []int{1, 0, 0}},
+		{[]string{"```\n", "code\n", "```\n", "Done. "}, []int{1, 1, 1, 1}},
+	} {
+		var s Sentences
+		var got []int
+		for _, d := range c.deltas {
+			got = append(got, len(s.Add(d)))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: %v, want %v", c.deltas, got, c.want)
+		}
+	}
+}
+
+func TestSentencesBeginAnew(t *testing.T) {
+	var s Sentences
+	for range 2 {
+		all := append(s.Add("Hi.\n```\nx\n"), s.Flush()...)
+		if err := check("Hi.\n```\nx\n", all); err != nil || len(all) != 3 || all[1].Spoken != CodeOnScreen {
+			t.Errorf("%+v, %v", all, err)
+		}
+	}
+}
+
+// TestSentencesKeepLittle holds memory to what is not certain yet, whatever comes.
+func TestSentencesKeepLittle(t *testing.T) {
+	for name, text := range map[string]string{
+		"one word": strings.Repeat("x", 5000), "words": strings.Repeat("word ", 1000), "white space": strings.Repeat(" \n", 2500),
+		"marks": strings.Repeat("`", 5000), "brackets": strings.Repeat("(", 5000), "dots": strings.Repeat(". ", 2500), "code": "```\n" + strings.Repeat("x", 5000),
+		"fences": strings.Repeat("```\n", 1000), "an address": "https://" + strings.Repeat("x/", 2500), "no text": strings.Repeat("\xF0\x9F", 2500),
+	} {
+		var s Sentences
+		for i := range len(text) {
+			s.Add(text[i : i+1])
+			if len(s.rest) > 2*LongestSentence {
+				t.Fatalf("%s: %d bytes are kept", name, len(s.rest))
+			}
+		}
+	}
+}
+
+func TestSpoken(t *testing.T) {
+	if got := Spoken(English, "# Hi\n\nIt costs $5. See `x.y`.\n\n```\ncode\n```\n"); got != "Hi It costs five dollars. See x dot y. "+CodeOnScreen {
+		t.Error(got)
+	}
+}
+
+func BenchmarkSentences(b *testing.B) {
+	texts, _ := inputs(b)
+	text := strings.Join(texts, "\n\n")
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		sentences(text)
+	}
+}
+
+func BenchmarkSentencesByTheByte(b *testing.B) {
+	texts, _ := inputs(b)
+	text := strings.Join(texts, "\n\n")
+	deltas := strings.Split(text, "")
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		sentences(deltas...)
+	}
 }

@@ -146,6 +146,9 @@ func TestWhatIsNotSent(t *testing.T) {
 	if _, err := recognise(ctx, o.Transcribe(ctx, cut)); !errors.Is(err, errEnough) {
 		t.Errorf("cancelled while it was said: %v", err)
 	}
+	if _, err := recognise(ctx, o.Transcribe(ctx, spoken(nil))); !errors.Is(err, errEnough) {
+		t.Errorf("cancelled before anything was said: %v", err)
+	}
 }
 
 func TestCancelEndsTheRequest(t *testing.T) {

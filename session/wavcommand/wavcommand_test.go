@@ -76,6 +76,7 @@ func speak(how string, more []string) int {
 		le.PutUint32(file[40:], 0)
 	case "shorter":
 		le.PutUint32(file[40:], 4)
+		file = append(file, make([]byte, 256<<10)...) // more than a pipe holds
 	case "rate":
 		le.PutUint32(file[24:], 7)
 	case "24 kHz":
@@ -322,6 +323,9 @@ func TestRunsSoManyAtOnce(t *testing.T) {
 		}()
 		<-ready
 		open = append(open, func() { cancel(); <-done })
+	}
+	if len(s.slots) != cap(s.slots) || cap(s.slots) != 2 {
+		t.Errorf("%d of %d slots are taken", len(s.slots), cap(s.slots))
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errEnough)
