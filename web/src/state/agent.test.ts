@@ -181,7 +181,28 @@ describe('the status line', () => {
     ['juggling', 'x', 'Thinking', 'x'],
     ['constructor', '', 'Thinking', ''],
   ])('%s %s: %s %s', (action, detail, verb, shown) => {
-    expect(statusOf({ type: 'status', action: action as StatusAction, detail }, 7)).toEqual({ verb, detail: shown, since: 7 });
+    expect(statusOf({ type: 'status', action: action as StatusAction, detail }, 7)).toMatchObject({ verb, detail: shown, since: 7 });
+  });
+
+  test('the phrase of a silent agent stands alone, is not read aloud, and goes when it speaks', async () => {
+    const b = await working();
+    status(b, 'thinking', 'Looking into it');
+    expect(talk(b).status).toMatchObject({ verb: 'Looking into it', detail: '' });
+    b.timers.advance(3000);
+    status(b, 'thinking', 'Still on it');
+    expect(told(b).filter((t) => /it$/.test(t))).toEqual([]);
+    b.socket().say('response.text.delta', { text: 'It is', responseId: 'r1' });
+    expect(talk(b).status).toBeNull();
+    status(b, 'reading_file', 'a');
+    b.socket().say('response.text.delta', { text: ' so.', responseId: 'r1' });
+    expect(talk(b).status).toMatchObject({ verb: 'Reading' });
+  });
+
+  test('what a tool without an action of its own works on is no phrase', async () => {
+    const b = await working();
+    b.socket().say('tool.call', { callId: 'c1', name: 'files_move', input: { path: 'a/b' } });
+    status(b, 'thinking', 'a/b');
+    expect(talk(b).status).toMatchObject({ verb: 'Thinking', detail: 'a/b' });
   });
 
   test('two parts are no long path, and thirty characters no long command', () => {

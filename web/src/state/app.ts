@@ -20,7 +20,7 @@ import { nothingSaid, reduce, type Action, type Unsent } from './talk';
 import { isOver, isToken, readToken, tokenIn, writeToken } from './token';
 import { transcript, transcriptName } from './transcript';
 import { choose, onArtifact, unwatched, type Viewer } from './viewer';
-import { phaseWords, type Model, type SignIn } from './view';
+import { type Model, type SignIn } from './view';
 
 /** What the page needs of the browser; a test hands in its own. */
 export interface Browser {
@@ -496,7 +496,7 @@ export class App {
     timers.clear(this.#statusTimer);
     this.#statusTimer = timers.set(() => this.#dispatch({ type: 'status over' }), statusFor);
     const { status } = this.model.value.talk;
-    if (!status || this.#again || (before?.verb === status.verb && before.detail === status.detail) || status.verb === phaseWords.thinking) return;
+    if (!status || this.#again || (before?.verb === status.verb && before.detail === status.detail) || status.action === 'thinking') return;
     if (timers.now() - this.#statusTold < betweenStatuses) return;
     this.#statusTold = timers.now();
     this.#tell([`${status.verb} ${status.detail}`.trim()]);

@@ -1,8 +1,9 @@
-import type { StatusPayload } from '@vela/protocol';
+import type { StatusAction, StatusPayload } from '@vela/protocol';
 import { oneLine } from './plain';
 
 /** What the agent is doing, in words. */
 export interface Status {
+  action: StatusAction;
   verb: string;
   detail: string;
   /** When it began, in ms of the clock. */
@@ -12,7 +13,7 @@ export interface Status {
 /** How long a status is shown when no other follows, in ms. */
 export const statusFor = 5000;
 
-const verbs: Record<string, string> = {
+const verbs: Record<StatusAction, string> = {
   thinking: 'Thinking',
   searching_files: 'Searching files',
   reading_file: 'Reading',
@@ -23,13 +24,17 @@ const verbs: Record<string, string> = {
   analyzing: 'Analysing',
 };
 
-/** Of an action that is not known, it can be said that there is one. */
-export function statusOf({ action, detail = '' }: StatusPayload, now: number): Status {
+/**
+ * Of an action that is not known, it can be said that there is one. An agent that is silent has a phrase to show for it, which is all there is to
+ * say; while one of its tools runs, the detail of the same action is the tool's.
+ */
+export function statusOf({ action, detail = '' }: StatusPayload, now: number, toolRuns = false): Status {
+  if (action === 'thinking' && detail !== '' && !toolRuns) return { action, verb: oneLine(detail), detail: '', since: now };
   const known = Object.hasOwn(verbs, action) ? action : 'thinking';
-  return { verb: verbs[known]!, detail: oneLine(shortened(known, detail)), since: now };
+  return { action: known, verb: verbs[known], detail: oneLine(shortened(known, detail)), since: now };
 }
 
-function shortened(action: string, detail: string): string {
+function shortened(action: StatusAction, detail: string): string {
   if (action === 'executing_command') return shortCommand(detail);
   if (action === 'reading_file' || action === 'writing_file' || action === 'editing_file') return shortPath(detail);
   // What is searched for may look like a path, and is one only where it has nothing else in it.

@@ -288,7 +288,7 @@ function server(talk: Talk, event: ServerEvent | ServerEventV2, when: When): Tal
     case 'transcript.final':
       return final(talk, event.payload.text, when, 'ts' in event ? event.ts : undefined);
     case 'response.text.delta':
-      return delta(talk, event.payload.text, when);
+      return delta(talk.status?.action === 'thinking' ? { ...talk, status: null } : talk, event.payload.text, when);
     case 'response.completed':
       return completed(talk, 'usage' in event.payload ? event.payload.usage : undefined);
     case 'error':
@@ -321,7 +321,7 @@ function server(talk: Talk, event: ServerEvent | ServerEventV2, when: When): Tal
         ],
       }));
     case 'status':
-      return { ...talk, status: statusOf(event.payload, when.clock) };
+      return { ...talk, status: statusOf(event.payload, when.clock, toolRuns(talk)) };
     case 'artifact':
       return artifact(talk, event.payload, event.ts ?? when.clock);
     case 'turn.metrics':
@@ -410,6 +410,11 @@ function final(talk: Talk, text: string, when: When, at?: number): Talk {
 
 function delta(talk: Talk, text: string, when: When): Talk {
   return patch(answering(talk, when), (turn) => ({ ...turn, thinking: false, answer: turn.answer + text, firstWordAt: turn.firstWordAt ?? when.steady }));
+}
+
+/** Whether the answer waits for a tool. */
+function toolRuns({ turns, open }: Talk): boolean {
+  return turns.some((turn) => turn.id === open && turn.steps.some(({ state }) => state === 'running'));
 }
 
 const blank = {
