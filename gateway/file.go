@@ -22,6 +22,7 @@ type File struct {
 	dir    string // where the file lies: relative paths begin there
 	agents []spec // the first one answers clients that do not ask
 	mcp    map[string]mcpServer
+	ears   []earSpec   // the first one recognises speech, and the next where one fails; none: PocketSphinx
 	voices []voiceSpec // the first one speaks, and the next where one fails; none: flite
 }
 
@@ -176,12 +177,13 @@ func parseFile(text []byte) (File, error) {
 		Default string               `yaml:"default"`
 		Agents  agentNodes           `yaml:"agents"`
 		MCP     map[string]mcpServer `yaml:"mcp"`
+		Ears    []earSpec            `yaml:"ears"`
 		Voices  []voiceSpec          `yaml:"voices"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &top, yaml.Strict()); err != nil {
 		return File{}, inLine(err)
 	}
-	f := File{mcp: top.MCP, voices: top.Voices}
+	f := File{mcp: top.MCP, ears: top.Ears, voices: top.Voices}
 	for _, node := range top.Agents {
 		s, err := readAgent(node)
 		if err != nil {
@@ -194,9 +196,14 @@ func parseFile(text []byte) (File, error) {
 			return File{}, fmt.Errorf("line %d: agent %s: %w", lineOf(top.Agents[i].Key), s.head().name, err)
 		}
 	}
+	for i, e := range f.ears {
+		if err := checkKind(e.Kind, earKinds, e.check()); err != nil {
+			return File{}, fmt.Errorf("ear %d: %w", i+1, err)
+		}
+	}
 	for i, v := range f.voices {
-		if err := v.check(); !slices.Contains(voiceKinds, v.Kind) || err != nil {
-			return File{}, fmt.Errorf("voice %d: %w", i+1, cmpErr(err, fmt.Errorf("its kind must be one of %s", strings.Join(voiceKinds, ", "))))
+		if err := checkKind(v.Kind, voiceKinds, v.check()); err != nil {
+			return File{}, fmt.Errorf("voice %d: %w", i+1, err)
 		}
 	}
 	for name, server := range f.mcp {
@@ -275,6 +282,14 @@ func inLine(err error) error {
 	var known yaml.Error
 	if errors.As(err, &known) && known.GetToken() != nil {
 		return fmt.Errorf("line %d: %s", known.GetToken().Position.Line, known.GetMessage())
+	}
+	return err
+}
+
+// checkKind says that a kind is none, or else what is wrong beside it.
+func checkKind(kind string, kinds []string, err error) error {
+	if !slices.Contains(kinds, kind) {
+		return fmt.Errorf("its kind must be one of %s", strings.Join(kinds, ", "))
 	}
 	return err
 }

@@ -62,6 +62,7 @@ type Gateway struct {
 	server   *server.Server
 	engines  *engines
 	agents   *agents
+	ears     *ears
 	voices   *voices
 	sessions *session.Metrics
 	journals *journals
@@ -97,6 +98,9 @@ func New(cfg Config) (*Gateway, error) {
 	}
 	var err error
 	if g.agents, err = makeAgents(cfg.Agents, cfg.Log); err != nil {
+		return nil, err
+	}
+	if g.ears, err = makeEars(cfg.Agents.ears, g.engines, cfg.Log); err != nil {
 		return nil, err
 	}
 	g.voices = makeVoices(cfg.Agents.voices, cfg.Log)
@@ -154,7 +158,11 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	}
 	defer g.engines.close()
 	var beside sync.WaitGroup
-	beside.Go(g.engines.load)
+	if g.ears.local() {
+		beside.Go(g.engines.load)
+	} else {
+		g.engines.skip()
+	}
 	defer beside.Wait()
 	defer g.agents.start(ctx)()
 	g.log.Info("listening", "address", l.Addr().String())
@@ -181,7 +189,7 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Turns:       turns,
 		Mock:        deterministic.Engine{Pace: g.cfg.Pace},
 		Agents:      g.agents.named(),
-		Transcriber: g.engines.transcriber(),
+		Transcriber: g.ears.transcriber(),
 
 		Synthesizers: g.voices.list,
 
