@@ -58,11 +58,11 @@ bench: build ## Measure beside a bare server, and print ratios
 
 fuzz: ## Fuzz whatever reads bytes from outside, FUZZTIME= each (a minute)
 	@for pkg in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$pkg | grep ^Fuzz); do \
-		echo "$$pkg $$f" && $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		echo "$$pkg $$f" && $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$pkg || exit 1; \
 	done; done
 
 generate: ## Write again what comes out of the Go types and tables
-	$(GO) test ./protocol ./session ./gateway/... -update
+	$(GO) test ./protocol ./session ./session/speech ./gateway/... -update
 
 clean: ## Remove what was built
 	rm -rf bin web/dist/assets web/dist/index.html web/node_modules e2e/node_modules

@@ -28,7 +28,7 @@ type Synthesizer interface {
 const (
 	playAhead   = 400 * time.Millisecond // of sound that a client is sent before it has played it
 	chunkLength = 40 * time.Millisecond  // of sound in one event
-	madeAhead   = 10 * time.Second       // of sound that waits here before the synthesizer has to
+	madeAhead   = 10 * time.Second       // of sound that waits here; the synthesizer gets no further sentence meanwhile
 	playedLate  = time.Second            // after the end of the sound a client has not acknowledged all of it
 	neverAcks   = 2 * time.Second        // after which a client that has acknowledged nothing is sent sound by the clock
 	ackedLate   = 2 * time.Second        // how long after a cancel what was played still counts
@@ -160,20 +160,25 @@ func (v *voice) samples(d time.Duration) int { return speech.Count(d, v.rate) }
 
 func (v *voice) duration(samples int) time.Duration { return speech.Duration(samples, v.rate) }
 
-// sounds is nil while no sound is to be taken: there is none, or enough of it waits.
+// sounds is nil while there is no sound. A sentence that has been begun is taken to its end: a synthesizer may lose
+// patience with who stops listening.
 func (a *answer) sounds() <-chan piece {
-	if a == nil || a.voice == nil || len(a.voice.pcm) > a.voice.samples(madeAhead) {
+	if a == nil || a.voice == nil {
 		return nil
 	}
 	return a.voice.pieces
 }
 
-// offer is where the next sentence goes, nil while there is none.
+// offer is where the next sentence goes; nil while there is none, or while enough sound waits.
 func (a *answer) offer() chan<- speech.Sentence {
-	if a == nil || a.voice == nil || len(a.voice.waiting) == 0 || a.voice.waiting[0].Spoken == "" || len(a.voice.spoken) > 1 {
+	if a == nil || a.voice == nil {
 		return nil
 	}
-	return a.voice.say
+	v := a.voice
+	if len(v.waiting) == 0 || v.waiting[0].Spoken == "" || len(v.spoken) > 1 || len(v.pcm) > v.samples(madeAhead) {
+		return nil
+	}
+	return v.say
 }
 
 // sentence is the next one for the synthesizer.

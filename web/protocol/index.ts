@@ -700,11 +700,11 @@ export const errorCodes: Record<ErrorCode, { retryable: boolean; meaning: string
   },
   speech_unavailable: {
     retryable: true,
-    meaning: "No recogniser is there, or all of them are busy.",
+    meaning: "No recogniser or no voice is there, or all of them are busy.",
   },
   speech_failed: {
     retryable: true,
-    meaning: "The recogniser stopped with an error.",
+    meaning: "The recogniser or the voice stopped with an error.",
   },
   session_limit: {
     retryable: true,
