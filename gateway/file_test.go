@@ -140,6 +140,18 @@ func TestTheReadmeShowsAFile(t *testing.T) {
 	if err != nil || len(f.agents) != len(kinds) {
 		t.Errorf("%d agents, %v", len(f.agents), err)
 	}
+	_, speech, _ := strings.Cut(after, "```yaml\n")
+	speech, about, _ := strings.Cut(speech, "```")
+	if f, err := parseFile([]byte(speech)); err != nil || len(f.ears) != len(earKinds) || len(f.voices) != len(voiceKinds) {
+		t.Errorf("%d ears, %d voices, %v", len(f.ears), len(f.voices), err)
+	}
+	for _, fields := range []reflect.Type{reflect.TypeFor[earSpec](), reflect.TypeFor[voiceSpec]()} {
+		for i := range fields.NumField() {
+			if key := fields.Field(i).Tag.Get("yaml"); !strings.Contains(speech+about, key) {
+				t.Errorf("nothing is said of %s", key)
+			}
+		}
+	}
 	table, _, _ := strings.Cut(after, "**What an agent may do.**")
 	for _, s := range f.agents {
 		spec := reflect.TypeOf(s).Elem()
