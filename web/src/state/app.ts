@@ -6,8 +6,9 @@ import type { InputDevice, MicrophoneEvents, OpenMicrophone } from '../audio/mic
 import type { ServerEventV2 } from '@vela/protocol';
 import type { Agents } from '../client/agents';
 import { Client } from '../client/client';
-import { Connection, type Cause, type ConnectionStatus, type OpenSocket, type Timers } from '../client/connection';
+import { Connection, type Cause, type ConnectionStatus } from '../client/connection';
 import { readTurns, socketAddress, type Engines, type Turns } from '../client/engines';
+import type { OpenSocket, Timers } from '../client/line';
 import { announcements, connectionTold } from './announce';
 import { isOpen, keepAnswers, takeAnswers, type Approval } from './approvals';
 import type { BannerAction } from './banner';
