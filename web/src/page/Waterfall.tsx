@@ -25,10 +25,11 @@ function seen({ released, finalAt, firstWordAt }: Turn): [recognised: number | u
   return [finalAt - released, firstWordAt === null ? undefined : firstWordAt - finalAt];
 }
 
-/** A round length for the axis, which divides well by four. */
+/** A round length for the axis, which divides well by four: a quarter of less than 20 ms is no whole number of them. */
 export function axis(ms: number): number {
-  const unit = 10 ** Math.floor(Math.log10(Math.max(ms, 40)));
-  return [1, 2, 4, 10].map((n) => n * unit).find((length) => length >= ms)!;
+  const least = Math.max(ms, 20);
+  const unit = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 4, 10].map((n) => n * unit).find((length) => length >= least)!;
 }
 
 const milliseconds = (ms: number): string => Math.round(ms).toLocaleString('en');

@@ -426,6 +426,7 @@ test('a spoken turn shows its stages', async () => {
 });
 
 test.each([
+  [9, 20],
   [30, 40],
   [186, 200],
   [604, 1000],
