@@ -44,8 +44,8 @@ test-e2e: build e2e/node_modules ## The built program from outside: scripted tur
 	cd e2e && $(GO) test -race -count=1 ./...
 
 bench: build ## Measure beside a bare server, and print ratios
-	cd e2e && $(GO) build -o ../bin/bare ./bench/bare && $(GO) build -o ../bin/bench ./bench
-	./bin/bench -vela bin/vela -bare bin/bare
+	cd e2e && $(GO) build -o ../bin/ ./bench/...
+	./bin/bench -vela bin/vela -bare bin/bare -model bin/model
 	@echo "an event on its way out: handed over only (the floor), numbered and kept, journaled as well"
 	@$(GO) test ./session -run '^$$' -bench 'Emit|Append' -benchmem | grep ^Benchmark
 	@echo "an event appended to the store of --data"
