@@ -6,12 +6,14 @@ ADDR  ?= $(if $(LAN),0.0.0.0:8443,127.0.0.1:8080)
 TURNS ?= agent
 GO    := go
 
+FUZZTIME ?= 60s
+
 # LAN=1 lets phones in: with TLS, and with a server key of this run's own unless VELA_KEYS has one.
 LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
 LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check test-go test-web test-e2e bench fuzz generate clean packages packages-test
+.PHONY: help run build test check test-go test-web test-e2e e2e-openclaw bench fuzz generate clean packages packages-test
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -43,6 +45,9 @@ test-web: web/node_modules ## The page's unit tests and types
 test-e2e: build e2e/node_modules ## The built program from outside: scripted turns, a real browser
 	cd e2e && $(GO) test -race -count=1 ./...
 
+e2e-openclaw: build ## The built program against the real OpenClaw, which is installed first: 850 MB, some minutes
+	cd e2e && $(GO) run ./openclaw -results openclaw/RESULTS.md
+
 bench: build ## Measure beside a bare server, and print ratios
 	cd e2e && $(GO) build -o ../bin/ ./bench/...
 	./bin/bench -vela bin/vela -bare bin/bare -model bin/model
@@ -51,16 +56,13 @@ bench: build ## Measure beside a bare server, and print ratios
 	@echo "an event appended to the store of --data"
 	@$(GO) test ./gateway/bus -run '^$$' -bench 'Append' -benchmem | grep ^Benchmark
 
-fuzz: ## Fuzz whatever reads bytes from outside, a minute each
-	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime 60s ./protocol
-	$(GO) test -run '^$$' -fuzz FuzzEnvelope -fuzztime 60s ./protocol
-	$(GO) test -run '^$$' -fuzz FuzzReplay -fuzztime 60s ./session
-	$(GO) test -run '^$$' -fuzz FuzzReadWAV -fuzztime 60s ./session/speech
-	$(GO) test -run '^$$' -fuzz FuzzCredential -fuzztime 60s ./gateway/server
-	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s ./gateway/script
+fuzz: ## Fuzz whatever reads bytes from outside, FUZZTIME= each (a minute)
+	@for pkg in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$pkg | grep ^Fuzz); do \
+		echo "$$pkg $$f" && $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$pkg || exit 1; \
+	done; done
 
 generate: ## Write again what comes out of the Go types and tables
-	$(GO) test ./protocol ./session ./gateway/... -update
+	$(GO) test ./protocol ./session ./session/speech ./gateway/... -update
 
 clean: ## Remove what was built
 	rm -rf bin web/dist/assets web/dist/index.html web/node_modules e2e/node_modules

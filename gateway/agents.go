@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,7 +65,7 @@ type AgentsReport struct {
 // makeAgents makes the agents of the file, or the built-in one where it has none. An agent that cannot be asked, because
 // the variable with its key is empty, is made all the same: it says so when it is asked.
 func makeAgents(f File, log *slog.Logger) (*agents, error) {
-	m := &maker{File: f, log: log, agents: &agents{}, servers: map[string]tool.Caller{}}
+	m := &maker{File: f, log: log, agents: &agents{}, servers: map[string]tool.Caller{}, files: map[string][]tool.Tool{}}
 	if len(f.agents) == 0 {
 		m.File.agents = []spec{&echoAgent{Common: agentHead{name: echo.AgentID, Kind: "echo", Label: echo.Label}}}
 	}
@@ -84,6 +85,7 @@ type maker struct {
 	*agents
 	log     *slog.Logger
 	servers map[string]tool.Caller // of MCP, as far as agents use them
+	files   map[string][]tool.Tool // by folder: two agents that edit the same files must not do it at once
 }
 
 func (m *maker) make(s spec) error {
@@ -205,8 +207,13 @@ func (m *maker) system(s *modelAgent) (string, error) {
 	return string(text), nil
 }
 
-// path is a path of the file's: a relative one begins where the file lies.
+// path is a path of the file's: a relative one begins where the file lies, and one with ~/ at home.
 func (m *maker) path(name string) string {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
 	if filepath.IsAbs(name) {
 		return name
 	}
@@ -216,14 +223,13 @@ func (m *maker) path(name string) string {
 func (m *maker) tools(t toolsOf) (tool.Caller, error) {
 	var own []tool.Tool
 	if t.Root != "" {
-		root, err := os.OpenRoot(m.path(t.Root))
+		files, err := m.filesIn(m.path(t.Root))
 		if err != nil {
 			return nil, fmt.Errorf("tools.root: %w", err)
 		}
-		m.stops = append(m.stops, func() { _ = root.Close() }) // it was only read through
-		own = tool.Files(root, 0)
+		own = files[:len(files)-1]
 		if t.Bash {
-			own = append(own, tool.Bash(root, 0))
+			own = files
 		}
 	}
 	set, err := tool.NewSet(own...)
@@ -239,6 +245,21 @@ func (m *maker) tools(t toolsOf) (tool.Caller, error) {
 		callers = append(callers, server)
 	}
 	return tool.Join(callers...), nil
+}
+
+// filesIn are the tools for a folder, the shell last. Agents that work in the same one share them.
+func (m *maker) filesIn(dir string) ([]tool.Tool, error) {
+	dir = filepath.Clean(dir)
+	if tools, ok := m.files[dir]; ok {
+		return tools, nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	m.stops = append(m.stops, func() { _ = root.Close() }) // every file has been closed: there is nothing to lose
+	m.files[dir] = append(tool.Files(root, 0), tool.Bash(root, 0))
+	return m.files[dir], nil
 }
 
 // server is an MCP server. Agents that use the same one share it.

@@ -25,7 +25,9 @@ type Speech struct {
 type Report struct {
 	Turns       session.Turns `json:"turns"` // what a client gets that does not ask
 	Agent       Engine        `json:"agent"`
-	Transcriber Engine        `json:"transcriber"`
+	Transcriber Engine        `json:"transcriber"` // the first of Ears that is available, or the first
+	Ears        []Engine      `json:"ears"`        // that recognise speech: the next one where one fails
+	Voices      []Engine      `json:"voices"`      // the first that is available speaks, and the next where it fails
 }
 
 // Engine is one agent or speech engine. Nothing in it names a path or a key of the host.
@@ -35,6 +37,8 @@ type Engine struct {
 	Available bool   `json:"available"`
 	Why       string `json:"why,omitempty"`    // it is not available, and what to do
 	Better    string `json:"better,omitempty"` // how to get a better one
+
+	Cause error `json:"-"` // the same as Why, for whoever runs the gateway; nil where Why is all there is to say
 }
 
 // Report says which engines this gateway has.
@@ -42,8 +46,20 @@ func (g *Gateway) Report() Report {
 	return Report{
 		Turns:       g.cfg.Turns,
 		Agent:       g.agents.first(),
-		Transcriber: g.engines.describe(),
+		Transcriber: firstThere(g.ears.report),
+		Ears:        g.ears.report,
+		Voices:      g.voices.report,
 	}
+}
+
+// firstThere is the first engine that is available, or else the first.
+func firstThere(list []Engine) Engine {
+	for _, e := range list {
+		if e.Available {
+			return e
+		}
+	}
+	return list[0]
 }
 
 // engines holds what is loaded once and shared by all sessions.
@@ -65,6 +81,9 @@ func newEngines(cfg Speech, log *slog.Logger) *engines {
 		log:     log.With("component", "engines"),
 	}
 }
+
+// skip is for a gateway that recognises with something else.
+func (e *engines) skip() { close(e.loaded) }
 
 // load loads the recogniser, so that the first turn does not wait for it. It takes about a third of a second.
 func (e *engines) load() {
@@ -106,7 +125,7 @@ func (e *engines) describe() Engine {
 		Name:      "pocketsphinx",
 		Label:     pocketsphinx.Label,
 		Available: e.missing == nil,
-		Better:    "It is made for commands and clear speech, not for dictation. This version of Vela has no other recogniser yet.",
+		Better:    "It is made for commands and clear speech, not for dictation. A whisper server is better: name it below ears in vela.yaml.",
 	}
 	if e.missing != nil {
 		d.Why = why(e.missing)

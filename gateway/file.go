@@ -22,6 +22,8 @@ type File struct {
 	dir    string // where the file lies: relative paths begin there
 	agents []spec // the first one answers clients that do not ask
 	mcp    map[string]mcpServer
+	ears   []earSpec   // the first one recognises speech, and the next where one fails; none: PocketSphinx
+	voices []voiceSpec // the first one speaks, and the next where one fails; none: flite
 }
 
 // spec is one agent as the file has it.
@@ -175,11 +177,13 @@ func parseFile(text []byte) (File, error) {
 		Default string               `yaml:"default"`
 		Agents  agentNodes           `yaml:"agents"`
 		MCP     map[string]mcpServer `yaml:"mcp"`
+		Ears    []earSpec            `yaml:"ears"`
+		Voices  []voiceSpec          `yaml:"voices"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &top, yaml.Strict()); err != nil {
 		return File{}, inLine(err)
 	}
-	f := File{mcp: top.MCP}
+	f := File{mcp: top.MCP, ears: top.Ears, voices: top.Voices}
 	for _, node := range top.Agents {
 		s, err := readAgent(node)
 		if err != nil {
@@ -190,6 +194,16 @@ func parseFile(text []byte) (File, error) {
 	for i, s := range f.agents {
 		if err := f.checkAgent(s); err != nil {
 			return File{}, fmt.Errorf("line %d: agent %s: %w", lineOf(top.Agents[i].Key), s.head().name, err)
+		}
+	}
+	for i, e := range f.ears {
+		if err := checkKind(e.Kind, earKinds, e.check()); err != nil {
+			return File{}, fmt.Errorf("ear %d: %w", i+1, err)
+		}
+	}
+	for i, v := range f.voices {
+		if err := checkKind(v.Kind, voiceKinds, v.check()); err != nil {
+			return File{}, fmt.Errorf("voice %d: %w", i+1, err)
 		}
 	}
 	for name, server := range f.mcp {
@@ -268,6 +282,14 @@ func inLine(err error) error {
 	var known yaml.Error
 	if errors.As(err, &known) && known.GetToken() != nil {
 		return fmt.Errorf("line %d: %s", known.GetToken().Position.Line, known.GetMessage())
+	}
+	return err
+}
+
+// checkKind says that a kind is none, or else what is wrong beside it.
+func checkKind(kind string, kinds []string, err error) error {
+	if !slices.Contains(kinds, kind) {
+		return fmt.Errorf("its kind must be one of %s", strings.Join(kinds, ", "))
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -124,5 +125,30 @@ func TestReadFile(t *testing.T) {
 	}
 	if _, err := ReadFile(dir); err == nil {
 		t.Error("a folder was read")
+	}
+}
+
+// The README shows a file that is one, and names every key.
+func TestTheReadmeShowsAFile(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(readme), "```yaml\n")
+	example, after, _ := strings.Cut(after, "```")
+	f, err := parseFile([]byte(example))
+	if err != nil || len(f.agents) != len(kinds) {
+		t.Errorf("%d agents, %v", len(f.agents), err)
+	}
+	table, _, _ := strings.Cut(after, "**What an agent may do.**")
+	for _, s := range f.agents {
+		spec := reflect.TypeOf(s).Elem()
+		for _, fields := range []reflect.Type{spec, reflect.TypeFor[agentHead](), reflect.TypeFor[toolsOf](), reflect.TypeFor[timeoutsOf]()} {
+			for i := range fields.NumField() {
+				if key := fields.Field(i).Tag.Get("yaml"); key != "" && key != ",inline" && !strings.Contains(table, "`"+key+"`") {
+					t.Errorf("the table does not name %s", key)
+				}
+			}
+		}
 	}
 }

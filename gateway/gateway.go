@@ -62,6 +62,8 @@ type Gateway struct {
 	server   *server.Server
 	engines  *engines
 	agents   *agents
+	ears     *ears
+	voices   *voices
 	sessions *session.Metrics
 	journals *journals
 	bus      *bus.Bus // nil where conversations end with the process
@@ -98,6 +100,10 @@ func New(cfg Config) (*Gateway, error) {
 	if g.agents, err = makeAgents(cfg.Agents, cfg.Log); err != nil {
 		return nil, err
 	}
+	if g.ears, err = makeEars(cfg.Agents.ears, g.engines, cfg.Log); err != nil {
+		return nil, err
+	}
+	g.voices = makeVoices(cfg.Agents.voices, cfg.Log)
 	if g.authority, err = newAuthority(cfg.Keys); err != nil {
 		return nil, err
 	}
@@ -152,7 +158,11 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	}
 	defer g.engines.close()
 	var beside sync.WaitGroup
-	beside.Go(g.engines.load)
+	if g.ears.local() {
+		beside.Go(g.engines.load)
+	} else {
+		g.engines.skip()
+	}
 	defer beside.Wait()
 	defer g.agents.start(ctx)()
 	g.log.Info("listening", "address", l.Addr().String())
@@ -179,14 +189,17 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Turns:       turns,
 		Mock:        deterministic.Engine{Pace: g.cfg.Pace},
 		Agents:      g.agents.named(),
-		Transcriber: g.engines.transcriber(),
-		Only:        n.Only,
-		Allowance:   n.Audio,
-		Idle:        g.cfg.Idle,
-		Store:       g.store(id, n.Version),
-		Journal:     func() io.WriteCloser { return g.journals.of(id) },
-		Log:         g.cfg.Log.With("component", "session"),
-		Metrics:     g.sessions,
-		Tracer:      g.tracer,
+		Transcriber: g.ears.transcriber(),
+
+		Synthesizers: g.voices.list,
+
+		Only:      n.Only,
+		Allowance: n.Audio,
+		Idle:      g.cfg.Idle,
+		Store:     g.store(id, n.Version),
+		Journal:   func() io.WriteCloser { return g.journals.of(id) },
+		Log:       g.cfg.Log.With("component", "session"),
+		Metrics:   g.sessions,
+		Tracer:    g.tracer,
 	}
 }

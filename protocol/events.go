@@ -202,7 +202,7 @@ type (
 	ToolCall struct {
 		CallID string          `json:"callId"` // its tool.result has the same
 		Name   string          `json:"name"`
-		Input  json.RawMessage `json:"input"` // {} where it is over 64 KiB
+		Input  json.RawMessage `json:"input"` // {} where it is over 96 KiB
 	}
 
 	// ToolResult says what a tool returned.
@@ -210,7 +210,7 @@ type (
 		CallID  string          `json:"callId"`
 		Name    string          `json:"name"`
 		Success bool            `json:"success"`
-		Output  json.RawMessage `json:"output,omitempty"` // the tool's own; left out where there is none, or it is over 64 KiB
+		Output  json.RawMessage `json:"output,omitempty"` // the tool's own; left out where there is none, or it is over 96 KiB
 	}
 
 	// ApprovalRequest asks whether a tool may run. No answer in time is a no.
@@ -282,10 +282,10 @@ type Usage struct {
 
 // HistoryItem is one part of a conversation.
 type HistoryItem struct {
-	Role      string `json:"role"` // "user" or "assistant"
-	Text      string `json:"text"`
-	HeardText string `json:"heardText,omitempty"` // where it differs from the text
-	At        int64  `json:"at"`                  // Unix ms
+	Role      string  `json:"role"` // "user" or "assistant"
+	Text      string  `json:"text"`
+	HeardText *string `json:"heardText,omitempty"` // where it differs from the text
+	At        int64   `json:"at"`                  // Unix ms
 }
 
 // CancelReason says why an answer ended before its end.

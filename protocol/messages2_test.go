@@ -91,7 +91,7 @@ var messages2 = []protocol.Envelope{
 	}},
 	{Message: protocol.History{Items: []protocol.HistoryItem{
 		{Role: "user", Text: "how far is the harbour", At: 1767225601200},
-		{Role: "assistant", Text: "Three miles, to the north.", HeardText: "Three miles, ", At: 1767225601215},
+		{Role: "assistant", Text: "Three miles, to the north.", HeardText: new("Three miles, "), At: 1767225601215},
 	}}},
 	{Seq: 18, TS: 1767225603031, Message: protocol.TurnMetrics{
 		TurnID: "t1", SttMs: new(int64(210)), FirstTokenMs: new(int64(505)), FirstAudioMs: new(int64(890)),

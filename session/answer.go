@@ -33,6 +33,8 @@ type answer struct {
 	open      []open         // questions that nobody has answered
 	questions int            // so far
 	working   working
+	voice     *voice // nil where the answer is text alone
+	ended     bool   // the engine has; what it said may still be spoken
 }
 
 // said is one thing that an engine yields or asks, or that it has ended.
@@ -54,17 +56,19 @@ func (a *answer) signals() <-chan said {
 
 // ask lets an engine answer the text, in a child goroutine.
 func (s *Session) ask(ctx context.Context, who NamedEngine, text string, mocked bool) {
-	ctx, stop := context.WithCancelCause(ctx)
+	ctx, stop := context.WithCancelCause(ctx) // of all that the answer needs
+	asking, ended := context.WithCancel(ctx)  // of its engine
 	s.turns++
 	n := strconv.Itoa(s.turns)
 	a := &answer{
 		id: "r" + n, turn: "t" + n, mocked: mocked, question: text,
-		said: make(chan said, 8), over: ctx.Done(), stop: stop,
+		said: make(chan said, 8), over: asking.Done(), stop: stop,
 		heardFrom: s.now, times: times{asked: s.now, stt: s.sttTook},
 	}
 	s.sttTook = 0
 	s.answer = a
-	ctx = s.traceAnswer(ctx, a)
+	s.startVoice(ctx, a)
+	asking = s.traceAnswer(asking, a)
 	a.working.phrases = who.Ponder
 	s.emit2(protocol.ResponseCreated{ResponseID: a.id, TurnID: a.turn})
 	s.silence(0)
@@ -75,8 +79,8 @@ func (s *Session) ask(ctx context.Context, who NamedEngine, text string, mocked 
 	}
 	s.wake()
 	s.spawn(func() {
-		defer stop(nil)
-		a.run(ctx, who.Engine, req)
+		defer ended()
+		a.run(asking, who.Engine, req)
 	})
 }
 
@@ -129,8 +133,14 @@ func (a *answer) put(ctx context.Context, q turn.Question) (turn.Answer, error) 
 // nextTick is when the answer may have waited for too long: for its engine, or for a person.
 func (a *answer) nextTick(now time.Time, silent time.Duration) time.Duration {
 	next := silent - now.Sub(a.heardFrom)
-	if len(a.open) > 0 {
+	switch {
+	case a.ended:
+		next = time.Hour
+	case len(a.open) > 0:
 		next = a.open[0].until.Sub(now) // the oldest question
+	}
+	if a.voice != nil {
+		next = min(next, a.voice.nextTick(now))
 	}
 	if due := a.working.due; !due.IsZero() {
 		next = min(next, due.Sub(now))
@@ -166,6 +176,7 @@ func (s *Session) show(p signal.Payload, at time.Time) {
 		a.working.due = time.Time{}
 		a.text.WriteString(p.Content)
 		s.emit(protocol.ResponseTextDelta{Text: p.Content, ResponseID: a.id})
+		s.speak(p.Content, false)
 	case signal.Thinking:
 		s.emit2(protocol.ThinkingDelta{Text: p.Content})
 	case signal.ToolCall:
@@ -195,10 +206,26 @@ func (s *Session) endAnswer() {
 		s.failAnswer(errNoCompletion)
 		return
 	}
+	a.ended, a.working.due = true, time.Time{}
+	if a.voice == nil {
+		s.completeAnswer()
+		return
+	}
+	s.speak("", true)
+}
+
+// completeAnswer follows the last of its text, or of its sound.
+func (s *Session) completeAnswer() {
+	a := s.answer
+	a.stop(nil)
+	heard := a.heardText()
+	if a.voice != nil && !a.voice.acked {
+		heard = a.text.String() // nobody says how much was played: it was
+	}
 	s.answer, s.lastSeen = nil, s.now
-	s.remember(a)
+	s.remember(a, heard)
 	s.turnOver(a, outcomeCompleted, nil)
-	s.emit(protocol.ResponseCompleted{ResponseID: a.id, Usage: a.usage, HeardText: a.text.String()})
+	s.emit(protocol.ResponseCompleted{ResponseID: a.id, Usage: a.usage, HeardText: heard})
 	s.emit2(a.metrics(s.now))
 	s.enter(evFinish)
 }
@@ -217,15 +244,19 @@ func (s *Session) cancelAnswer(reason protocol.CancelReason) {
 	}
 }
 
-// stopAnswer lets go of the answer. What was shown of it counts as heard: without sound there is nothing to wait for.
+// stopAnswer lets go of the answer.
 func (s *Session) stopAnswer(cause error, reason protocol.CancelReason, outcome string) {
 	a := s.answer
 	a.stop(cause)
 	a.stopped = true
 	s.answer, s.lastSeen = nil, s.now
-	s.remember(a)
+	heard := a.heardText()
+	s.remember(a, heard)
 	s.turnOver(a, outcomeOf(outcome, reason), cause)
-	s.emit2(protocol.ResponseCancelled{ResponseID: a.id, Reason: reason, HeardText: a.text.String()})
+	s.emit2(protocol.ResponseCancelled{ResponseID: a.id, Reason: reason, HeardText: heard, PlayedMs: a.played()})
+	if a.voice != nil {
+		s.cut = &cut{a, s.now}
+	}
 	s.emit2(a.metrics(s.now))
 }
 

@@ -2,6 +2,7 @@ package session
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"vela/protocol"
@@ -55,7 +56,10 @@ func (s *Session) question(q *question) {
 // about that tool as well.
 func (s *Session) approve(m protocol.ApprovalAnswer) error {
 	asked := s.asking(m.ApprovalID)
-	if asked == nil {
+	switch {
+	case asked == nil && s.wasAsked(m.ApprovalID):
+		return nil // it was settled meanwhile: by another peer, by the clock, or with its turn
+	case asked == nil:
 		return errNotAsked
 	}
 	name := asked.Name
@@ -69,6 +73,13 @@ func (s *Session) approve(m protocol.ApprovalAnswer) error {
 		return o.id == m.ApprovalID || m.Remember && o.Name == name
 	})
 	return nil
+}
+
+// wasAsked says whether an id can be that of a question of a turn there has been.
+func (s *Session) wasAsked(id string) bool {
+	turn, _, ok := strings.Cut(strings.TrimPrefix(id, "a"), ".")
+	n, err := strconv.Atoi(turn)
+	return ok && err == nil && strings.HasPrefix(id, "a") && n >= 1 && n <= s.turns
 }
 
 func (s *Session) asking(id string) *open {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"time"
 
 	"vela/protocol"
 )
@@ -37,7 +38,7 @@ func (s *Session) handle(ctx context.Context, p Peer, m protocol.Message) error 
 	case protocol.InputAudioCommit:
 		return s.commit(ctx, p)
 	case protocol.ResponseCancel:
-		s.cancel(m.ResponseID)
+		s.cancelled(m)
 		return nil
 	case protocol.MockedTurnTrigger:
 		return s.trigger(ctx)
@@ -65,6 +66,8 @@ func (s *Session) handle2(ctx context.Context, p Peer, m protocol.Message) error
 		return nil
 	case protocol.HistoryClear:
 		return s.clearHistory(p)
+	case protocol.PlaybackAck:
+		return s.acknowledge(m)
 	case protocol.ApprovalAnswer:
 		return s.approve(m)
 	case protocol.SessionResume:
@@ -216,11 +219,14 @@ func (s *Session) submit(ctx context.Context, text string) error {
 	return nil
 }
 
-// cancel brings the session back to idle at once. While idle it does nothing, and neither does it when it names an
+// cancelled brings the session back to idle at once. While idle it does nothing, and neither does it when it names an
 // answer that is over.
-func (s *Session) cancel(response string) {
-	if response != "" && s.cfg.Version >= 2 && (s.answer == nil || s.answer.id != response) {
+func (s *Session) cancelled(m protocol.ResponseCancel) {
+	if m.ResponseID != "" && s.cfg.Version >= 2 && (s.answer == nil || s.answer.id != m.ResponseID) {
 		return
+	}
+	if a := s.answer; a != nil && a.voice != nil && m.PlayedMs > 0 {
+		a.voice.ack(time.Duration(m.PlayedMs) * time.Millisecond)
 	}
 	s.cancelAnswer(protocol.CancelClient)
 	s.forget()

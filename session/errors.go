@@ -55,7 +55,10 @@ var (
 	errNotKept            = &refusal{protocol.CodeInternal, "The gateway cannot keep this conversation on disk any more. It goes on, but would not survive a restart."}
 	errGone               = &refusal{protocol.CodeSessionGone, "That session has ended. Send session.start on a new connection."}
 	errSettings           = &refusal{protocol.CodeTurnInFlight, "Settings change between turns. Wait until the session is idle, or send response.cancel."}
-	errNotAsked           = &refusal{protocol.CodeInvalidMessage, "That question is not open: it was answered, its time is over, or it was never asked."}
+	errNotAsked           = &refusal{protocol.CodeInvalidMessage, "No such question was asked. Answer with the approvalId of an approval.request."}
+	errPlayed             = &refusal{protocol.CodeInvalidMessage, "playedMs counts from the answer's beginning: it is never negative."}
+	errVoiceChanged       = &refusal{protocol.CodeSpeechFailed, "The voice failed. Another one goes on."}
+	errVoiceLost          = &refusal{protocol.CodeSpeechFailed, "The voice failed. The answer is shown as text."}
 	errResume             = &refusal{protocol.CodeInvalidMessage, "session.resume is the first message of a connection."}
 )
 

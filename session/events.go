@@ -156,6 +156,8 @@ func weight(m protocol.Message) int {
 		return base + len(m.Input)
 	case protocol.ToolResult:
 		return base + len(m.Output)
+	case protocol.ResponseAudioDelta:
+		return base + len(m.Chunk) + len(m.Text)
 	case protocol.ApprovalRequest:
 		return base + len(m.Summary)
 	case ganglia.Artifact:

@@ -14,17 +14,42 @@ const maxHistory = 100
 
 // remember makes an exchange part of the conversation, as far as it was heard. Requests hold the old slice: it is never
 // written to. A mocked one is no part of it.
-func (s *Session) remember(a *answer) {
+func (s *Session) remember(a *answer, heard string) {
 	if a.mocked {
 		return
 	}
-	s.rememberText(a.times.asked, a.question, turn.Message{Text: a.text.String(), Tools: a.tools, Interrupted: a.stopped})
+	s.rememberText(a.times.asked, a.question, a.message(heard))
 	s.save()
+}
+
+// message is the answer as the conversation has it, as far as it was heard.
+func (a *answer) message(heard string) turn.Message {
+	m := turn.Message{Text: heard, Tools: a.tools, Interrupted: a.stopped}
+	if text := a.text.String(); text != heard {
+		m.Written = text
+	}
+	return m
+}
+
+// correct changes what was heard of an answer that has just been cut, as the client has learnt it since.
+func (s *Session) correct(c *cut) {
+	for i := len(s.history) - 2; i >= 0; i-- {
+		if s.history[i].Role != turn.User || !s.history[i].At.Equal(c.times.asked) || s.history[i+1].Role != turn.Assistant {
+			continue
+		}
+		said := c.message(c.heardText())
+		said.Role, said.At = turn.Assistant, s.history[i+1].At
+		said.Tools = s.history[i+1].Tools
+		s.history = slices.Clone(s.history)
+		s.history[i+1] = said
+		s.save()
+		return
+	}
 }
 
 func (s *Session) rememberText(asked time.Time, question string, said turn.Message) {
 	h := append(s.history[:len(s.history):len(s.history)], turn.Message{Role: turn.User, Text: question, At: asked})
-	if said.Text != "" || len(said.Tools) > 0 {
+	if said.Text != "" || said.Written != "" || len(said.Tools) > 0 {
 		said.Role, said.At = turn.Assistant, s.now
 		h = append(h, said)
 	}
@@ -65,7 +90,11 @@ func bare(tools []turn.ToolUse, last int) []turn.ToolUse {
 func (s *Session) conversation() protocol.History {
 	items := make([]protocol.HistoryItem, 0, len(s.history))
 	for _, m := range s.history {
-		items = append(items, protocol.HistoryItem{Role: string(m.Role), Text: m.Text, At: m.At.UnixMilli()})
+		item := protocol.HistoryItem{Role: string(m.Role), Text: m.Text, At: m.At.UnixMilli()}
+		if m.Written != "" {
+			item.Text, item.HeardText = m.Written, &m.Text
+		}
+		items = append(items, item)
 	}
 	return protocol.History{Items: items}
 }

@@ -27,9 +27,10 @@ type journalHead struct {
 	Turns       Turns            `json:"turns"`
 	Agents      []agentEntry     `json:"agents"`
 	Transcriber bool             `json:"transcriber"` // there is one
-	Limits      [7]time.Duration `json:"limits"`      // window, audio, recognise, agent silent, idle, approve, tool silent
-	Settings    json.RawMessage  `json:"settings"`    // what Configure was asked for, as session.start's payload
-	Began       int64            `json:"began"`       // Unix ns
+	Voices      int              `json:"voices"`
+	Limits      [7]time.Duration `json:"limits"`   // window, audio, recognise, agent silent, idle, approve, tool silent
+	Settings    json.RawMessage  `json:"settings"` // what Configure was asked for, as session.start's payload
+	Began       int64            `json:"began"`    // Unix ns
 }
 
 // entry is one line. At is in ns after the head's Began.
@@ -58,6 +59,8 @@ type inputEntry struct {
 	Type   string          `json:"type,omitempty"`   // of the engine's signal
 	Signal json.RawMessage `json:"signal,omitempty"` // its payload
 	Behind int64           `json:"behind,omitempty"` // ns that it had waited
+	Rate   int             `json:"rate,omitempty"`   // of PCM that a voice made
+	Last   bool            `json:"last,omitempty"`   // with an error of a voice: there is no other
 	Why    string          `json:"why,omitempty"`
 }
 
@@ -99,6 +102,8 @@ const (
 	kindHeard     = "heard"
 	kindSaid      = "said"
 	kindTaken     = "taken"
+	kindSpoken    = "spoken"
+	kindOffered   = "offered"
 	kindTick      = "tick"
 	kindEnd       = "end"
 )
@@ -129,7 +134,7 @@ func (s *Session) startJournal() {
 	settings, _ := json.Marshal(s.asked)
 	s.journal.write(journalHead{
 		Journal: 1, ID: c.ID, Protocol: c.Version, Turns: c.Turns,
-		Agents: agentEntries(c.Agents), Transcriber: c.Transcriber != nil,
+		Agents: agentEntries(c.Agents), Transcriber: c.Transcriber != nil, Voices: len(c.Synthesizers),
 		Limits:   [7]time.Duration{c.Window, c.MaxAudio, c.Recognise, c.AgentSilent, c.Idle, c.Approve, c.ToolSilent},
 		Settings: settings, Began: s.now.UnixNano(),
 	})
@@ -231,6 +236,10 @@ func (j *journal) entry(now time.Time, in input) inputEntry {
 		return saidEntry(now, in)
 	case taken:
 		return inputEntry{Kind: kindTaken}
+	case piece:
+		return inputEntry{Kind: kindSpoken, PCM: speech.Bytes(in.chunk.Samples), Rate: in.chunk.Rate, Ended: in.ended, Error: errorOf(in.err), Last: in.last}
+	case offered:
+		return inputEntry{Kind: kindOffered}
 	case ended:
 		return inputEntry{Kind: kindEnd, Why: string(endReason(in.cause))}
 	}
@@ -292,6 +301,11 @@ func (e inputEntry) read(now time.Time, peers map[int]Peer) (input, error) {
 		return e.readSaid(now)
 	case kindTaken:
 		return taken{}, nil
+	case kindSpoken:
+		chunk := speech.Chunk{Samples: speech.Samples(e.PCM), Rate: e.Rate}
+		return piece{chunk: chunk, ended: e.Ended, err: e.Error.error(), last: e.Last}, nil
+	case kindOffered:
+		return offered{}, nil
 	case kindTick:
 		return tick{}, nil
 	case kindEnd:

@@ -37,7 +37,8 @@ type (
 		err  error
 	}
 
-	// heard is what the recogniser has made of the utterance; said is what the engine yields (answer.go, hearing.go).
+	// heard is what the recogniser has made of the utterance; said is what the engine yields (answer.go, hearing.go), and
+	// piece what is spoken of its answer (voice.go).
 
 	// taken says that the recogniser took the frame that was offered to it.
 	taken struct{}
@@ -60,6 +61,10 @@ func (s *Session) take(ctx context.Context) (in input, ok bool) {
 		in = taken{}
 	case o := <-s.answer.signals():
 		in = o
+	case p := <-s.answer.sounds():
+		in = p
+	case s.answer.offer() <- s.answer.sentence():
+		in = offered{}
 	case <-s.timer.C:
 		in = tick{}
 	case <-ctx.Done():

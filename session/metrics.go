@@ -36,6 +36,7 @@ type Metrics struct {
 	duration        *prometheus.HistogramVec
 	stt             prometheus.Histogram
 	firstText       prometheus.Histogram
+	firstAudio      prometheus.Histogram
 	gateway         prometheus.Histogram
 	alone           prometheus.Gauge
 	resumes         *prometheus.CounterVec
@@ -57,9 +58,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vela_turn_seconds", Help: "From the end of the user's turn to the end of the answer.", Buckets: speechBuckets,
 		}, []string{"outcome", "kind"}),
-		stt:       histogram("vela_stt_seconds", "From the end of speech to the final transcript."),
-		firstText: histogram("vela_first_text_seconds", "From the question, as final text, to the first text of the answer."),
-		gateway:   histogram("vela_gateway_seconds", "What the gateway itself added to that: how long the first text waited for its session."),
+		stt:        histogram("vela_stt_seconds", "From the end of speech to the final transcript."),
+		firstText:  histogram("vela_first_text_seconds", "From the question, as final text, to the first text of the answer."),
+		firstAudio: histogram("vela_first_audio_seconds", "From the question, as final text, to the first sound of the answer that was sent."),
+		gateway:    histogram("vela_gateway_seconds", "What the gateway itself added to that: how long the first text waited for its session."),
 		alone: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "vela_sessions_alone", Help: "Sessions that run without a peer, waiting to be resumed.",
 		}),
@@ -75,7 +77,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, recovered := range []bool{true, false} {
 		m.resumes.WithLabelValues(strconv.FormatBool(recovered)) // there from the start: a rate needs a zero
 	}
-	r.MustRegister(m.turns, m.errors, m.duration, m.stt, m.firstText, m.gateway, m.alone, m.resumes, m.takeovers, m.events,
+	r.MustRegister(m.turns, m.errors, m.duration, m.stt, m.firstText, m.firstAudio, m.gateway, m.alone, m.resumes, m.takeovers, m.events,
 		m.journalFailures, m.storeFailures)
 	return m
 }
@@ -158,6 +160,9 @@ func (m *Metrics) turnEnded(a *answer, outcome string, now time.Time) {
 	if !t.first.IsZero() {
 		m.firstText.Observe(t.first.Sub(t.asked).Seconds())
 		m.gateway.Observe(t.gateway.Seconds())
+	}
+	if !t.sound.IsZero() {
+		m.firstAudio.Observe(t.sound.Sub(t.asked).Seconds())
 	}
 }
 

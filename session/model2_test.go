@@ -493,6 +493,10 @@ func (m *model2) question(name string) {
 func (m *model2) approve(a protocol.ApprovalAnswer) protocol.Code {
 	name, open := m.open[a.ApprovalID]
 	if !open {
+		var turn int
+		if _, err := fmt.Sscanf(a.ApprovalID, "a%d.", &turn); err == nil && turn <= m.asked {
+			return "" // it was settled meanwhile
+		}
 		return protocol.CodeInvalidMessage
 	}
 	delete(m.open, a.ApprovalID)
@@ -598,6 +602,7 @@ func (m *model2) handle(seat int, message protocol.Message) protocol.Code {
 		m.tell(me, "history 0")
 	case protocol.ApprovalAnswer:
 		return m.approve(message)
+	case protocol.PlaybackAck: // of an answer without sound
 	case protocol.SessionResume:
 		return protocol.CodeInvalidMessage
 	default:

@@ -54,6 +54,7 @@ func (s *Session) join(p Peer, h Hello) {
 		s.greet(p)
 	}
 	s.wake()
+	s.play()
 }
 
 // greet tells one peer who and where the session is.

@@ -34,6 +34,9 @@ type Difference struct {
 	Want, Got string // the event as recorded, and as it came; empty where there was none
 }
 
+// maxVoices bounds what a journal can claim to have had.
+const maxVoices = 16
+
 var errBadEntry = errors.New("no input of a session")
 
 // maxLine bounds a line of a journal: a message of 1 MiB, written in base64 within JSON, and what stands around it.
@@ -109,6 +112,9 @@ func (p *player) head(mock Mock) error {
 	}
 	if h.Transcriber {
 		cfg.Transcriber = recorded{}
+	}
+	for range min(h.Voices, maxVoices) {
+		cfg.Synthesizers = append(cfg.Synthesizers, recorded{})
 	}
 	cfg.Allowance = p
 	p.s = New(cfg)
@@ -223,6 +229,11 @@ type recorded struct{}
 // Run implements [turn.Engine].
 func (recorded) Run(context.Context, turn.Request) iter.Seq2[signal.Payload, error] {
 	return func(func(signal.Payload, error) bool) {}
+}
+
+// Synthesize implements [Synthesizer].
+func (recorded) Synthesize(context.Context, string) iter.Seq2[speech.Chunk, error] {
+	return func(func(speech.Chunk, error) bool) {}
 }
 
 // Transcribe implements [Transcriber].

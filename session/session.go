@@ -13,9 +13,9 @@
 // In version 2 of the protocol a session outlives its peers for a while, and a peer may resume it.
 //
 // The files: mailbox.go is the one way in, peers.go who sits where, fsm.go the table of phases, settings.go what is in
-// force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, tools.go and approvals.go what an
-// agent does and may do on the way, activity.go what is seen of that, history.go what is remembered, events.go the numbered
-// events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a session
+// force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, voice.go the sound of an
+// answer, tools.go and approvals.go what an agent does and may do on the way, activity.go what is seen of that, history.go
+// what is remembered, events.go the numbered events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a session
 // beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is how
 // much a client may say, times.go, metrics.go and trace.go say where the time went.
 package session
@@ -58,7 +58,11 @@ type Config struct {
 	Mock        Mock          // the fixed turn; required
 	Agents      []NamedEngine // a client may ask for any of them and gets the first if it does not; none: agent-backed turns say agent_unavailable
 	Transcriber Transcriber   // nil: speech says speech_unavailable
-	Allowance   Allowance     // what the audio of agent-backed turns is taken from; nil is without limit
+
+	// Synthesizers speak the answers of clients that want to hear them: the first one, and the next when one fails.
+	// None: answers are text alone.
+	Synthesizers []Synthesizer
+	Allowance    Allowance // what the audio of agent-backed turns is taken from; nil is without limit
 
 	MaxAudio    time.Duration // of one turn; default 10 minutes
 	Recognise   time.Duration // how long the final transcript may take after the commit; default 30 s
@@ -129,6 +133,7 @@ type Session struct {
 	turns     int             // answers so far: they make the ids
 	chunks    int             // appended to the deterministic turn that is being listened to
 	hearing   *utterance      // nil unless speech is being heard or recognised
+	cut       *cut            // the last answer that was broken off while it was spoken
 	answer    *answer         // nil unless an engine runs
 	standing  map[string]bool // what the person answered for good, by tool
 	sttTook   time.Duration   // how long the recogniser took for what is about to be asked
@@ -231,6 +236,10 @@ func (s *Session) step(ctx context.Context, in input) error {
 		s.hear(ctx, in)
 	case said:
 		s.say(in)
+	case piece:
+		s.sound(in)
+	case offered:
+		s.answer.voice.taken()
 	case taken:
 		s.hearing.sent()
 	case joined:
@@ -307,8 +316,9 @@ func (s *Session) tick() error {
 		s.goDeaf(errNoFinal)
 	}
 	s.expire()
+	s.play()
 	s.ponder()
-	if a := s.answer; a != nil && len(a.open) == 0 && s.since(a.heardFrom) >= s.silentLimit() {
+	if a := s.answer; a != nil && !a.ended && len(a.open) == 0 && s.since(a.heardFrom) >= s.silentLimit() {
 		s.failAnswer(errAgentSilent)
 	}
 	if s.isAlone() && s.since(s.alone) >= s.cfg.Window {

@@ -20,7 +20,7 @@ func (t settings) asked() protocol.SessionStart {
 	interrupt, approvals, input := t.terms.Interrupt, t.terms.Approvals, t.input
 	return protocol.SessionStart{
 		Turns: string(t.turns), Agent: t.terms.Agent, Interrupt: &interrupt, Approvals: &approvals,
-		Audio: &protocol.AudioFormats{Input: &input},
+		Audio: &protocol.AudioFormats{Input: &input, Output: t.terms.Audio.Output},
 	}
 }
 
@@ -62,6 +62,13 @@ func (s *Session) mock() NamedEngine { return NamedEngine{Engine: s.cfg.Mock} }
 // features names what of version 2 this gateway gives.
 var features = []string{"text", "audio_in", "resume", "history"}
 
+func featuresOf(cfg *Config) []string {
+	if len(cfg.Synthesizers) == 0 {
+		return features
+	}
+	return append(slices.Clip(features), "audio_out")
+}
+
 func defaults(cfg *Config) settings {
 	input := protocol.Format{Encoding: "pcm16", Rate: speech.Rate, Framing: "json"}
 	turns := cfg.Turns
@@ -78,7 +85,7 @@ func defaults(cfg *Config) settings {
 		Audio:         protocol.AudioFormats{Input: &input},
 		TurnDetection: "none",
 		Interrupt:     true,
-		Features:      features,
+		Features:      featuresOf(cfg),
 	}}
 }
 
@@ -126,21 +133,22 @@ func (t *settings) apply(ask protocol.SessionStart, cfg *Config) error {
 	if ask.Approvals != nil {
 		t.terms.Approvals = *ask.Approvals
 	}
-	return t.applyAudio(ask.Audio)
+	return t.applyAudio(ask.Audio, cfg)
 }
 
 // The rates that speech is taken at, in Hz; it is resampled to that of the recognisers.
 const (
 	lowestRate  = 8000
 	highestRate = 192000
+	highestOut  = 48000 // of the answer's sound
 )
 
-func (t *settings) applyAudio(ask *protocol.AudioFormats) error {
+func (t *settings) applyAudio(ask *protocol.AudioFormats, cfg *Config) error {
 	if ask == nil {
 		return nil
 	}
-	if ask.Output != nil {
-		return unsupported("audio.output", "null: this gateway does not speak yet")
+	if err := t.applyOutput(ask.Output, cfg); err != nil {
+		return err
 	}
 	in := ask.Input
 	switch {
@@ -155,6 +163,24 @@ func (t *settings) applyAudio(ask *protocol.AudioFormats) error {
 	}
 	t.input = *in
 	t.terms.Audio.Input = in
+	return nil
+}
+
+// applyOutput makes the answers audible. A client hears them only if it asks: most programs want text.
+func (t *settings) applyOutput(out *protocol.Format, cfg *Config) error {
+	switch {
+	case out == nil:
+		return nil
+	case len(cfg.Synthesizers) == 0:
+		return unsupported("audio.output", "none: it has no voice. Run vela engines to see why")
+	case out.Encoding != "pcm16":
+		return unsupported("audio.output.encoding", "pcm16")
+	case out.Rate < lowestRate || out.Rate > highestOut:
+		return unsupported("audio.output.rate", "8000 to 48000")
+	case out.Framing != "json" && out.Framing != "binary":
+		return unsupported("audio.output.framing", "json or binary")
+	}
+	t.terms.Audio.Output = out
 	return nil
 }
 

@@ -48,6 +48,7 @@ type state struct {
 type kept struct {
 	Role  turn.Role `json:"role"`
 	Text  string    `json:"text"`
+	Whole string    `json:"written,omitempty"`
 	Tools []keptUse `json:"tools,omitempty"`
 	Cut   bool      `json:"interrupted,omitempty"`
 	At    time.Time `json:"at"`
@@ -63,7 +64,7 @@ type keptUse struct {
 }
 
 func keep(m turn.Message) kept {
-	k := kept{Role: m.Role, Text: m.Text, Cut: m.Interrupted, At: m.At}
+	k := kept{Role: m.Role, Text: m.Text, Whole: m.Written, Cut: m.Interrupted, At: m.At}
 	for _, u := range m.Tools {
 		k.Tools = append(k.Tools, keptUse(u))
 	}
@@ -71,7 +72,7 @@ func keep(m turn.Message) kept {
 }
 
 func (k kept) message() turn.Message {
-	m := turn.Message{Role: k.Role, Text: k.Text, Interrupted: k.Cut, At: k.At}
+	m := turn.Message{Role: k.Role, Text: k.Text, Written: k.Whole, Interrupted: k.Cut, At: k.At}
 	for _, u := range k.Tools {
 		m.Tools = append(m.Tools, turn.ToolUse(u))
 	}
@@ -159,7 +160,7 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 	}
 	cfg.ID, cfg.Version, cfg.Turns, cfg.Only, cfg.Token = from.ID, 2, st.Turns, st.Only, ""
 	s := New(cfg)
-	if err := s.Configure(st.Settings); err != nil {
+	if err := s.Configure(stillThere(st.Settings, &cfg)); err != nil {
 		return nil, st.Token, fmt.Errorf("session: the kept settings of %s: %w", from.ID, err)
 	}
 	for _, m := range st.History {
@@ -174,6 +175,20 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 	s.joined, s.restored = true, &r
 	s.tokenHash = st.Token
 	return s, st.Token, nil
+}
+
+// stillThere is kept settings without what this process has not: the first agent stands in for one that is gone, and
+// text for a voice. The client is told when it resumes.
+func stillThere(ask protocol.SessionStart, cfg *Config) protocol.SessionStart {
+	if cfg.agent(ask.Agent) == nil {
+		ask.Agent = ""
+	}
+	if ask.Audio != nil && len(cfg.Synthesizers) == 0 {
+		audio := *ask.Audio
+		audio.Output = nil
+		ask.Audio = &audio
+	}
+	return ask
 }
 
 // restoring is what the kept events say about where the session was.

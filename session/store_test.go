@@ -106,6 +106,30 @@ func TestEveryEventIsKeptBeforeItIsShown(t *testing.T) {
 	})
 }
 
+// TestWhatIsGoneAfterARestart: a conversation goes on where its agent and its voice are not configured any more.
+func TestWhatIsGoneAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m memory
+		cfg := m.config()
+		cfg.Agents = append(cfg.Agents, session.NamedEngine{Name: "other", Engine: echo.Engine{}})
+		cfg.Synthesizers = []session.Synthesizer{&drone{rate: 24000}}
+		c := start(t, cfg)
+		c.join()
+		ask := withVoice
+		ask.Agent = "other"
+		c.send(ask, protocol.InputTextSubmit{Text: "hello"})
+		time.Sleep(time.Minute)
+		c.cancel(session.ErrShutdown)
+		<-c.ended
+		next := m.restore(t, 0)
+		synctest.Wait()
+		ready, ok := next.shown[0].Message.(protocol.SessionReady)
+		if !ok || ready.Agent != "test" || ready.Audio.Output != nil || !ready.Recovered {
+			t.Errorf("it was resumed as %+v", next.shown[0].Message)
+		}
+	})
+}
+
 // TestACrashAtEveryEvent kills the process, as it were, after every event of two turns, and resumes in the next one:
 // the client's events go on without a gap, the turn that ran is broken off, and the conversation is what was shown.
 func TestACrashAtEveryEvent(t *testing.T) {

@@ -11,6 +11,7 @@ type times struct {
 	asked   time.Time
 	first   time.Time     // the first of the answer's text; zero while there is none
 	stt     time.Duration // from the end of speech to the final transcript; 0 for a turn without speech
+	sound   time.Time     // the first of its sound; zero while there is none
 	gateway time.Duration // what waited for the session
 }
 
@@ -19,6 +20,13 @@ func (t *times) firstText(now, yielded time.Time) {
 	if t.first.IsZero() {
 		t.first = now
 		t.gateway += now.Sub(yielded)
+	}
+}
+
+// firstAudio notes when the first sound was sent.
+func (t *times) firstAudio(now time.Time) {
+	if t.sound.IsZero() {
+		t.sound = now
 	}
 }
 
@@ -36,6 +44,9 @@ func (a *answer) metrics(now time.Time) protocol.TurnMetrics {
 	}
 	if !t.first.IsZero() {
 		m.FirstTokenMs = ms(t.first.Sub(t.asked))
+	}
+	if !t.sound.IsZero() {
+		m.FirstAudioMs = ms(t.sound.Sub(t.asked))
 	}
 	return m
 }

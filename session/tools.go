@@ -10,7 +10,7 @@ import (
 
 // The bounds of what is shown and kept of one tool call.
 const (
-	maxToolShown = 64 << 10 // bytes of its input, or of its output, that peers are shown: beyond that they are shown none
+	maxToolShown = 96 << 10 // bytes of its input, or of its output, that peers are shown: beyond that they are shown none
 	maxToolKept  = 16 << 10 // bytes of each that stay in the conversation
 	maxToolsKept = 64       // calls of one answer that do, the last ones
 )

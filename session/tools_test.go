@@ -66,7 +66,7 @@ func TestTheAgentKnowsWhatItDid(t *testing.T) {
 
 // A tool that takes or gives more than a message should hold is shown and remembered without it.
 func TestToolOutputIsBounded(t *testing.T) {
-	long := `{"content":"` + strings.Repeat("x", 70<<10) + `"}`
+	long := `{"content":"` + strings.Repeat("x", 100<<10) + `"}`
 	middle := `{"content":"` + strings.Repeat("x", 20<<10) + `"}`
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembers{plan: func(int) engine {

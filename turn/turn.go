@@ -54,6 +54,7 @@ const (
 type Message struct {
 	Role        Role
 	Text        string
+	Written     string    // of the assistant: the whole text, where Text is only what was heard of it
 	Tools       []ToolUse // of the assistant: what it did on the way to Text, in order
 	Interrupted bool      // of the assistant: it was stopped, or failed, and Text is what the person heard of it
 	At          time.Time

@@ -23,7 +23,7 @@ const goodbye = 5 * time.Second
 // there only while something waits takes them out. The lock guards the handover between the two, nothing else.
 type outbox struct {
 	version int // of the protocol
-	write   func(context.Context, []byte) error
+	write   func(ctx context.Context, frame []byte, binary bool) error
 	bye     func(protocol.CloseCode, string)
 	ctx     context.Context
 	cut     context.CancelFunc // ends the connection without another word
@@ -31,6 +31,7 @@ type outbox struct {
 
 	mu      sync.Mutex
 	waiting *batch // nil while nothing waits
+	binary  bool   // the client has asked for sound in binary messages
 	writing bool
 	ended   bool // nothing more is taken
 	code    protocol.CloseCode
@@ -41,15 +42,21 @@ type outbox struct {
 // batch is some encoded events, one behind the other.
 type batch struct {
 	data []byte
-	ends []int
+	ends []end
 
 	// How much of it a resume put there, which is not held against the client.
 	free, freeBytes int
 }
 
+// end is where an event ends.
+type end struct {
+	at     int
+	binary bool
+}
+
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
-func (o *outbox) open(ctx context.Context, cut context.CancelFunc, version int, write func(context.Context, []byte) error, bye func(protocol.CloseCode, string)) {
+func (o *outbox) open(ctx context.Context, cut context.CancelFunc, version int, write func(context.Context, []byte, bool) error, bye func(protocol.CloseCode, string)) {
 	o.ctx, o.cut, o.version, o.write, o.bye = ctx, cut, version, write, bye
 }
 
@@ -89,16 +96,29 @@ func (o *outbox) add(e session.Event) *batch {
 		o.waiting = batches.Get().(*batch)
 	}
 	b := o.waiting
-	before := len(b.data)
+	before, binary := len(b.data), false
 	if o.version == 1 {
 		b.data = protocol.AppendTo(b.data, e.Message)
 	} else {
-		b.data = protocol.AppendEnvelope(b.data, protocol.Envelope{Seq: e.Seq, TS: e.At, Message: e.Message})
+		b.data, binary = o.encode2(b.data, e)
 	}
 	if len(b.data) > before {
-		b.ends = append(b.ends, len(b.data))
+		b.ends = append(b.ends, end{len(b.data), binary})
 	}
 	return b
+}
+
+// encode2 encodes an event as version 2 writes it. Sound is a binary message where the session.ready before it said so.
+func (o *outbox) encode2(dst []byte, e session.Event) (encoded []byte, binary bool) {
+	switch m := e.Message.(type) {
+	case protocol.SessionReady:
+		o.binary = m.Terms != nil && m.Audio.Output != nil && m.Audio.Output.Framing == "binary"
+	case protocol.ResponseAudioDelta:
+		if o.binary {
+			return protocol.AppendAudio(dst, e.Seq, m), true
+		}
+	}
+	return protocol.AppendEnvelope(dst, protocol.Envelope{Seq: e.Seq, TS: e.At, Message: e.Message}), false
 }
 
 // close lets what waits be written, then says goodbye. The first reason stays.
@@ -164,11 +184,11 @@ func (o *outbox) next() (b *batch, last bool) {
 func (o *outbox) writeAll(b *batch) {
 	start := 0
 	for _, end := range b.ends {
-		if o.write(o.ctx, b.data[start:end]) != nil {
+		if o.write(o.ctx, b.data[start:end.at], end.binary) != nil {
 			o.cut() // the reader notices, and ends the socket
 			break
 		}
-		start = end
+		start = end.at
 	}
 	if cap(b.data) <= 64<<10 {
 		*b = batch{data: b.data[:0], ends: b.ends[:0]}

@@ -20,7 +20,7 @@ type client struct {
 	code   protocol.CloseCode
 }
 
-func (c *client) write(ctx context.Context, frame []byte) error {
+func (c *client) write(ctx context.Context, frame []byte, _ bool) error {
 	select {
 	case <-c.open:
 		c.frames = append(c.frames, string(frame))

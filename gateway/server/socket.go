@@ -176,7 +176,7 @@ func (s *Server) turnAway(k *socket, no *dismissal) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = k.conn.Close() })
 	defer stop()
-	if no.told == nil || k.writeFrame(ctx, protocol.Encode(*no.told)) == nil {
+	if no.told == nil || k.writeFrame(ctx, protocol.Encode(*no.told), false) == nil {
 		k.closeWith(no.code, no.reason)
 		s.metrics.closed(no.code)
 	}
@@ -337,8 +337,12 @@ func (k *socket) Resend(events []session.Event) { k.out.putAll(events) }
 // Close implements [session.Peer].
 func (k *socket) Close(code protocol.CloseCode, reason string) { k.out.close(code, reason) }
 
-func (k *socket) writeFrame(ctx context.Context, frame []byte) error {
-	return k.ws.Write(ctx, websocket.MessageText, frame)
+func (k *socket) writeFrame(ctx context.Context, frame []byte, binary bool) error {
+	kind := websocket.MessageText
+	if binary {
+		kind = websocket.MessageBinary
+	}
+	return k.ws.Write(ctx, kind, frame)
 }
 
 // closeWith performs the closing handshake; the reader meanwhile reads the client's half of it.

@@ -51,31 +51,50 @@ func ReadWAV(r io.Reader, limit int) (WAV, error) {
 }
 
 func readWAV(r io.Reader, limit int) (WAV, error) {
-	var header [12]byte
-	if err := fill(r, header[:], ErrNotWAV); err != nil {
+	f, size, err := readHeader(r)
+	if err != nil {
 		return WAV{}, err
 	}
-	if string(header[:4]) != "RIFF" || string(header[8:]) != "WAVE" {
-		return WAV{}, fmt.Errorf("%w: it begins with %q", ErrNotWAV, header[:])
+	return f.readData(dataOf(r, size), limit)
+}
+
+// readHeader reads everything before the audio, and how many bytes the file says that it takes.
+func readHeader(r io.Reader) (f wavFormat, size uint32, err error) {
+	var header [12]byte
+	if err := fill(r, header[:], ErrNotWAV); err != nil {
+		return f, 0, err
 	}
-	var f wavFormat
+	if string(header[:4]) != "RIFF" || string(header[8:]) != "WAVE" {
+		return f, 0, fmt.Errorf("%w: it begins with %q", ErrNotWAV, header[:])
+	}
 	for {
 		id, size, err := nextChunk(r)
 		if err != nil {
-			return WAV{}, err
+			return f, 0, err
 		}
 		switch id {
 		case "fmt ":
 			f, err = readFormat(r, size)
 		case "data":
-			return f.readData(r, size, limit)
+			if f.channels == 0 {
+				return f, 0, errNoFmt
+			}
+			return f, size, nil
 		default:
 			err = skip(r, padded(size))
 		}
 		if err != nil {
-			return WAV{}, err
+			return f, 0, err
 		}
 	}
+}
+
+// dataOf is the audio at the front of r: size bytes of it, or all where size is a placeholder.
+func dataOf(r io.Reader, size uint32) io.Reader {
+	if size == 0 || size == 0xFFFFFFFF {
+		return r
+	}
+	return io.LimitReader(r, int64(size))
 }
 
 // nextChunk reads the eight bytes before a chunk.
@@ -171,14 +190,8 @@ func (f wavFormat) check(align int) error {
 // align is the size of one sample of every channel, in bytes.
 func (f wavFormat) align() int { return f.channels * f.bits / 8 }
 
-// readData reads and mixes the audio, size bytes of it or all where size is a placeholder.
-func (f wavFormat) readData(r io.Reader, size uint32, limit int) (WAV, error) {
-	if f.channels == 0 {
-		return WAV{}, errNoFmt
-	}
-	if size != 0 && size != 0xFFFFFFFF {
-		r = io.LimitReader(r, int64(size))
-	}
+// readData reads and mixes the audio.
+func (f wavFormat) readData(r io.Reader, limit int) (WAV, error) {
 	wav := WAV{Rate: f.rate}
 	buf := make([]byte, 1024*f.align())
 	for {

@@ -22,13 +22,18 @@ func (a *Agent) guard(req turn.Request) tool.Caller {
 // returns the results in the order of the calls, and no tool runs any more when it does: a tool ends with its context.
 func (t *loop) act(ctx context.Context, calls []tool.Call) ([]Result, error) {
 	ctx, stop := context.WithCancel(ctx)
-	reports := make(chan signal.Payload, t.cfg.MaxParallel) // a tool waits while it is full
+	reports := make(chan report)
 	defer func() {
 		stop()
-		for range reports { // until the last tool has ended, whatever ended the loop below: none waits for ever
+		for r := range reports { // until the last tool has ended, whatever ended the loop below: none waits for ever
+			close(r.shown)
 		}
 	}()
-	door := tool.Observe(t.tools, t.cfg.ID, func(p signal.Payload) { reports <- p })
+	door := tool.Observe(t.tools, t.cfg.ID, func(p signal.Payload) {
+		r := report{p, make(chan struct{})}
+		reports <- r
+		<-r.shown
+	})
 	results := make([]Result, len(calls))
 	go func() {
 		defer close(reports)
@@ -38,12 +43,24 @@ func (t *loop) act(ctx context.Context, calls []tool.Call) ([]Result, error) {
 			}
 		})
 	}()
-	for p := range reports {
-		if err := t.emit(ctx, p); err != nil {
+	for r := range reports {
+		if err := t.show(ctx, r); err != nil {
 			return nil, err
 		}
 	}
 	return results, context.Cause(ctx)
+}
+
+// report is what a tool tells. It goes on once that is shown, so that nobody is asked about a call they have not seen.
+type report struct {
+	payload signal.Payload
+	shown   chan struct{}
+}
+
+// show yields a report, and lets its tool go on whatever becomes of it.
+func (t *loop) show(ctx context.Context, r report) error {
+	defer close(r.shown)
+	return t.emit(ctx, r.payload)
 }
 
 // inParallel does n things, at most limit at a time, beginning with the first, and waits for all of them.

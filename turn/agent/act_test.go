@@ -238,6 +238,32 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
+// Nobody is asked about a call before its reader has seen it, however slow the reader is.
+func TestACallIsSeenBeforeAnybodyIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := false
+		ask := func(context.Context, turn.Question) (turn.Answer, error) {
+			if !seen {
+				t.Error("asked about a call that nobody has seen")
+			}
+			return turn.Answer{Allow: true}, nil
+		}
+		a := newAgent(t, agent.Config{Model: once("risky"), Tools: tools{"risky": say(0)}, Rules: asks("risky")})
+		for p, err := range a.Run(context.Background(), turn.Request{Text: "go", Ask: ask}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := p.(signal.ToolCall); ok {
+				time.Sleep(time.Second)
+				seen = true
+			}
+		}
+		if !seen {
+			t.Error("no call was told")
+		}
+	})
+}
+
 // The model is not told of tools that are denied.
 func TestDeniedTools(t *testing.T) {
 	model := once("quick")
@@ -257,7 +283,7 @@ func TestLongResultsAreCut(t *testing.T) {
 	long := strings.Repeat("ä", 30_000)
 	model := once("read")
 	read := func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{Content: long}, nil }
-	got, err := run(context.Background(), newAgent(t, agent.Config{Model: model, Tools: tools{"read": read}}), turn.Request{Text: "go"})
+	got, err := run(context.Background(), newAgent(t, agent.Config{Model: model, Tools: tools{"read": read}, MaxResult: 32 << 10}), turn.Request{Text: "go"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type Config struct {
 	MaxRounds   int           // of tools in one turn; default 12. Then the model has to answer without them
 	MaxTime     time.Duration // of one turn, waiting for a yes included; default 5 minutes
 	MaxParallel int           // tools that run at once in one turn; default 8
-	MaxResult   int           // bytes of one tool result that the model is shown; default 32 KiB
+	MaxResult   int           // bytes of one tool result that the model is shown; default 72 KiB
 
 	// Budget is how large the messages of a prompt may be, in tokens as budget.go estimates them; default 24,000. The
 	// system prompt and the definitions of tools are not part of it.
@@ -67,7 +67,7 @@ func New(cfg Config) (*Agent, error) {
 	cfg.MaxRounds = cmp.Or(cfg.MaxRounds, 12)
 	cfg.MaxTime = cmp.Or(cfg.MaxTime, 5*time.Minute)
 	cfg.MaxParallel = cmp.Or(cfg.MaxParallel, 8)
-	cfg.MaxResult = cmp.Or(cfg.MaxResult, 32<<10)
+	cfg.MaxResult = cmp.Or(cfg.MaxResult, 72<<10) // all that read_file gives at once, and what it says of the rest
 	cfg.Budget = cmp.Or(cfg.Budget, 24_000)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

@@ -71,7 +71,15 @@ func (t *loop) end(ctx context.Context, err error) {
 			_ = t.emit(ctx, signal.Completion{TaskID: t.req.TurnID, AgentID: t.cfg.ID, Success: true})
 		}
 	case t.enter(ctx, signal.AgentError, reason(err)) == nil && ctx.Err() == nil:
+		t.log(err)
 		t.yield(nil, err)
+	}
+}
+
+// log tells the operator what a client is not told. An error that has no words for a client is logged where it gets some.
+func (t *loop) log(err error) {
+	if words := reason(err); words != "" {
+		t.cfg.Log.Warn("turn not answered", "session", t.req.SessionID, "turn", t.req.TurnID, "told", words, "cause", errors.Unwrap(err))
 	}
 }
 

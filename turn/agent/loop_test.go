@@ -1,10 +1,12 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -253,15 +255,19 @@ type refused struct{}
 
 func (refused) Error() string       { return "The model is busy." }
 func (refused) Code() protocol.Code { return protocol.CodeAgentUnavailable }
+func (refused) Unwrap() error       { return errors.New("429 from 10.0.0.7") }
 
-// A model's error is passed on as it is, and who watches sees the agent stop.
+// A model's error is passed on as it is, and who watches sees the agent stop. What of it no client is told the operator
+// finds in the log, once: whoever gives an error words that has none logs that one.
 func TestErrorsOfAModel(t *testing.T) {
 	plain := errors.New("read stream of 10.0.0.7: EOF")
 	for name, c := range map[string]struct {
 		err    error
 		reason string
-	}{"with a code": {refused{}, "The model is busy."}, "without one": {plain, ""}} {
-		a := newAgent(t, agent.Config{Model: answers(func(int, agent.Prompt) []any { return []any{text("One"), c.err, text("two")} })})
+		logged int
+	}{"with a code": {refused{}, "The model is busy.", 1}, "without one": {plain, "", 0}} {
+		var log bytes.Buffer
+		a := newAgent(t, agent.Config{Log: slog.New(slog.NewTextHandler(&log, nil)), Model: answers(func(int, agent.Prompt) []any { return []any{text("One"), c.err, text("two")} })})
 		got, err := run(context.Background(), a, turn.Request{Text: "count"})
 		if err != c.err {
 			t.Errorf("%s: the error is %v", name, err)
@@ -269,6 +275,9 @@ func TestErrorsOfAModel(t *testing.T) {
 		want := signal.AgentStateChange{AgentID: "a", From: signal.AgentThinking, To: signal.AgentError, Reason: c.reason}
 		if spokenText(got) != "One" || got[len(got)-1] != want {
 			t.Errorf("%s: yielded %+v", name, got)
+		}
+		if n := strings.Count(log.String(), "10.0.0.7"); n != c.logged {
+			t.Errorf("%s: logged %q", name, log.String())
 		}
 	}
 }

@@ -141,6 +141,27 @@ func TestAPromptIsPutAsTheAPIWantsIt(t *testing.T) {
 	}
 }
 
+func TestThinkingIsAskedForWhereTheAPITakesIt(t *testing.T) {
+	m := newModel(t, Config{Model: "m", Thinking: 1024})
+	use := agent.Message{Role: turn.Assistant, Calls: []tool.Call{{ID: "c", Name: "look"}}}
+	thoughtful := use
+	thoughtful.Own = []signal.Other{{Name: ownThinking, Body: json.RawMessage(`{"type":"redacted_thinking","data":""}`)}}
+	question, results := agent.Message{Role: turn.User, Text: "?"}, agent.Message{Role: turn.User, Results: []agent.Result{{CallID: "c", Name: "look", Content: "a wall"}}}
+	for name, c := range map[string]struct {
+		messages []agent.Message
+		want     bool
+	}{
+		"a question":                 {[]agent.Message{question}, true},
+		"a question after calls":     {[]agent.Message{question, use, results, {Role: turn.Assistant, Text: "A wall."}, question}, true},
+		"results, after a thought":   {[]agent.Message{question, thoughtful, results}, true},
+		"results, without a thought": {[]agent.Message{question, use, results}, false},
+	} {
+		if r := m.request(agent.Prompt{Messages: c.messages}); (r.Thinking != nil) != c.want {
+			t.Errorf("%s: %v", name, r.Thinking)
+		}
+	}
+}
+
 var errHungUp = errors.New("hung up")
 
 // The request upstream ends with the loop and with the context, and nothing of ours is left behind.

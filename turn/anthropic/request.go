@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"vela/protocol/signal"
 	"vela/turn"
 	"vela/turn/agent"
 	"vela/turn/stream"
@@ -68,7 +69,7 @@ type (
 // request puts a prompt into the vendor's words.
 func (m *Model) request(p agent.Prompt) request {
 	r := request{Model: m.cfg.Model, MaxTokens: m.cfg.MaxTokens, System: p.System, Temperature: m.cfg.Temperature, Stream: true}
-	if m.cfg.Thinking > 0 {
+	if m.cfg.Thinking > 0 && mayThink(p.Messages) {
 		r.Thinking = &thinking{"enabled", m.cfg.Thinking}
 	}
 	for _, msg := range p.Messages {
@@ -85,6 +86,16 @@ func (m *Model) request(p agent.Prompt) request {
 		r.describe(p.Messages)
 	}
 	return r
+}
+
+// mayThink says whether the model may be asked to think. The API refuses that in the middle of a turn that the model has
+// begun without a thought, or whose thought is lost.
+func mayThink(messages []agent.Message) bool {
+	last := len(messages) - 1
+	if last < 1 || len(messages[last].Results) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(messages[last-1].Own, func(o signal.Other) bool { return o.Name == ownThinking })
 }
 
 // add appends a message; the API wants the two roles to take turns.

@@ -327,6 +327,10 @@ func TestCancel(t *testing.T) {
 		if s := signalOf(t, dir, "C1"); s.Status != dispatch.Failed || s.Error != "cancelled" {
 			t.Errorf("signal.json ends as %+v", s)
 		}
+		ask(ctx, e, request, nil) // cancelled before it starts: not even a folder
+		if _, err := os.Stat(folder(dir, suite, "C2")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a cancelled turn leaves a folder: %v", err)
+		}
 		if e.Suites() != 0 {
 			t.Errorf("%d suites are remembered", e.Suites())
 		}
@@ -391,17 +395,18 @@ func TestRestartInTheMiddle(t *testing.T) {
 		put(t, filepath.Join(folder(dir, suite, "C4"), "signal.json"), `{"status": "wai`)
 		put(t, filepath.Join(folder(dir, suite, "C9223372036854775807"), "x"), "")
 		putSignal(t, folder(dir, "2", "C1"), dispatch.Signal{Status: dispatch.Waiting, DispatchID: 99, CaseID: "C1"})
+		out := asking(t.Context(), newEngine(t, dispatch.Config{Dir: dir}), request)
+		if s := signalOf(t, dir, "C10"); s.Status != dispatch.Failed || s.DispatchID != 17 || !strings.Contains(s.Error, "restarted") {
+			t.Errorf("what was left waiting is %+v", s)
+		}
+		if s := signalIn(t, folder(dir, "2", "C1")); s.Status != dispatch.Waiting {
+			t.Errorf("another suite was touched: %+v", s)
+		}
 		respond(t, dispatch.Responder{Dir: dir, Answer: func(_ context.Context, task dispatch.Task) (json.RawMessage, error) {
 			return json.Marshal(map[string]any{"text": fmt.Sprintf("%s %d", task.Case, task.DispatchID)})
 		}}.PollOnly())
-		if o := ask(t.Context(), newEngine(t, dispatch.Config{Dir: dir}), request, nil); o.text != "C11 18" || o.err != nil {
+		if o := <-out; o.text != "C11 18" || o.err != nil {
 			t.Errorf("%q, %v", o.text, o.err)
-		}
-		if s := signalOf(t, dir, "C10"); s.Status != dispatch.Failed || s.DispatchID != 17 || s.Error == "" {
-			t.Errorf("what was left waiting is %+v", s)
-		}
-		if s := signalIn(t, folder(dir, "2", "C1")); s.DispatchID != 99 {
-			t.Errorf("another suite was touched: %+v", s)
 		}
 	})
 }

@@ -129,6 +129,11 @@ func TestADispatchIsAnsweredOnce(t *testing.T) {
 		if want := []string{"C1 5", "C3 8"}; !slices.Equal(asked, want) {
 			t.Errorf("asked %q, want %q", asked, want)
 		}
+		if err := os.Remove(filepath.Join(at, "recall-result.json")); err != nil { // its signal still waits
+			t.Fatal(err)
+		}
+		waiting(t, dir, "C3", 8, nil) // put back, although it has failed
+		time.Sleep(time.Minute)
 		waiting(t, dir, "C1", 9, nil) // the next step
 		time.Sleep(time.Minute)
 		if want := []string{"C1 5", "C3 8", "C1 9"}; !slices.Equal(asked, want) {
@@ -248,7 +253,7 @@ func TestAResponderThatIsStoppedSaysSo(t *testing.T) {
 	})
 }
 
-// A case folder that is a link to elsewhere is not ours to answer.
+// A case folder that is a link to elsewhere is not ours to answer, and one that is a link to another case is that case.
 func TestLinkedCasesArePassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, elsewhere := t.TempDir(), t.TempDir()
@@ -259,10 +264,17 @@ func TestLinkedCasesArePassedOver(t *testing.T) {
 		if err := os.Symlink(there, folder(dir, suite, "C1")); err != nil {
 			t.Fatal(err)
 		}
+		here := waiting(t, dir, "C3", 6, nil)
+		if err := os.Symlink("C3", folder(dir, suite, "C2")); err != nil {
+			t.Fatal(err)
+		}
 		respond(t, dispatch.Responder{Dir: dir, Answer: always(`{}`)}.PollOnly())
 		time.Sleep(time.Minute)
 		if got := artifact(t, there); got != "" {
 			t.Errorf("it was answered: %s", got)
+		}
+		if s := signalIn(t, here); s.Status != dispatch.Waiting || artifact(t, here) == "" {
+			t.Errorf("the case that a link leads to was not answered: %+v", s)
 		}
 		if s := signalIn(t, there); s.Status != dispatch.Waiting {
 			t.Errorf("signal.json is %+v", s)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,6 +21,7 @@ type remote struct {
 	under  *http.Transport
 	ctx    context.Context // done once the link is cut
 	cancel context.CancelFunc
+	conn   atomic.Pointer[sdk.Connection] // the SDK's, once there is one
 }
 
 func reach(cfg Config) (*remote, error) {
@@ -32,18 +34,36 @@ func reach(cfg Config) (*remote, error) {
 	return r, nil
 }
 
-func (r *remote) transport() sdk.Transport {
-	return &sdk.StreamableClientTransport{
+func (r *remote) transport() sdk.Transport { return r }
+
+// Connect implements [sdk.Transport]. It keeps the connection, to close it: the SDK's tries again on its own for a while
+// when its requests fail, and no context that we have ends that.
+func (r *remote) Connect(ctx context.Context) (sdk.Connection, error) {
+	inner := sdk.StreamableClientTransport{
 		Endpoint:     r.url,
 		HTTPClient:   &http.Client{Transport: r, CheckRedirect: sameHost},
 		MaxEventSize: maxMessage,
 	}
+	conn, err := inner.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.conn.Store(&conn)
+	if r.ctx.Err() != nil {
+		r.cut()
+	}
+	return conn, nil
 }
 
-func (r *remote) cut() { r.cancel() }
+func (r *remote) cut() {
+	r.cancel()
+	if conn := r.conn.Load(); conn != nil {
+		_ = (*conn).Close() // it may be done twice, and its farewell to the server does not get out any more
+	}
+}
 
 func (r *remote) end() {
-	r.cancel()
+	r.cut()
 	r.under.CloseIdleConnections()
 }
 

@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,8 +55,9 @@ func be(kind string) {
 		if _, err := fmt.Fprintln(os.Stderr, "pid", os.Getpid()); err != nil {
 			os.Exit(1)
 		}
-		select {}
+		forever()
 	case "flood":
+		fmt.Fprintln(os.Stderr, "pid", os.Getpid())
 		w := bufio.NewWriter(os.Stdout)
 		for {
 			fmt.Fprintln(w, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
@@ -72,14 +76,29 @@ func be(kind string) {
 			fmt.Println(`{"not": "closed"`)
 			fmt.Fprintln(os.Stderr, strings.Repeat("e", 5000)+"\nsecond \xff")
 		}
-		if err := toolServer(kind).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+		if err := toolServer(kind, nil).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 			os.Exit(1)
+		}
+		fmt.Fprintln(os.Stderr, "good bye")
+		if kind == "stays" {
+			forever()
 		}
 	}
 }
 
-// toolServer has the tools that the tests call.
-func toolServer(kind string) *sdk.Server {
+// forever waits for a signal that nobody sends, and takes no notice of those that ask it to end.
+func forever() {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGPIPE)
+	never := make(chan os.Signal, 1)
+	signal.Notify(never, syscall.SIGUSR2)
+	<-never
+}
+
+// hanging tells that the tool hangs is called, where the server is no process of its own.
+var hanging = make(chan struct{}, 1)
+
+// toolServer has the tools that the tests call. One that hangs ends with its call, at latest when it is released.
+func toolServer(kind string, release <-chan struct{}) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ServerOptions{PageSize: 500})
 	if kind == "many" {
 		for i := range 2000 {
@@ -110,8 +129,16 @@ func toolServer(kind string) *sdk.Server {
 	add(s, "large", nil, text(strings.Repeat("€", 100_000)))
 	add(s, "huge", nil, text(strings.Repeat("x", 5<<20)))
 	add(s, "hangs", nil, func(ctx context.Context, _ json.RawMessage) (*sdk.CallToolResult, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
+		fmt.Fprintln(os.Stderr, "hanging")
+		select {
+		case hanging <- struct{}{}:
+		default:
+		}
+		select {
+		case <-ctx.Done():
+		case <-release:
+		}
+		return nil, errors.New("it hung")
 	})
 	add(s, "dies", nil, func(context.Context, json.RawMessage) (*sdk.CallToolResult, error) {
 		os.Exit(7)

@@ -62,8 +62,8 @@ const (
 
 	maxDescription = 1024 // bytes, as much as every vendor takes
 	maxTools       = 128
-	maxPages       = 64     // of a list
-	maxRate        = 10_000 // lines that a command writes in a second
+	maxPages       = 64   // of a list
+	maxRate        = 1000 // lines that a command writes in a second
 )
 
 var (

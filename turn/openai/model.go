@@ -80,6 +80,9 @@ func (m *Model) Stream(ctx context.Context, p agent.Prompt) iter.Seq2[signal.Pay
 		for learnt := true; learnt; {
 			learnt = false
 			name, err := m.name(ctx)
+			if err != nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
 			if err != nil {
 				yield(nil, err)
 				return

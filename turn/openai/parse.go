@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,9 @@ func (a *answer) read(events iter.Seq2[stream.Event, error], yield func(signal.P
 	a.end(yield)
 }
 
-func isLast(e stream.Event) bool { return string(e.Data) == "[DONE]" }
+func isLast(e stream.Event) bool { return bytes.HasPrefix(e.Data, done) }
+
+var done = []byte("[DONE]")
 
 // isCut says that an error is the server's doing, and not that of a context which is done.
 func isCut(err error) bool {
@@ -106,19 +109,31 @@ func (a *answer) agent() string {
 
 // take reads one event into a.chunk, and keeps what is not yielded at once.
 func (a *answer) take(e stream.Event) error {
-	if e.Name != "error" && a.fast.take(e.Data, &a.chunk) {
-		return nil
-	}
-	a.chunk = chunk{}
-	if err := json.Unmarshal(e.Data, &a.chunk); err != nil {
-		return stream.Failed("The model's answer cannot be read.", fmt.Errorf("openai: read event: %w", err))
-	}
-	if err := a.told(e); err != nil {
-		return err
+	quick := e.Name != "error" && a.fast.take(e.Data, &a.chunk)
+	if !quick {
+		if err := a.decode(e); err != nil {
+			return err
+		}
 	}
 	if a.chunk.Model != "" {
 		a.model = a.chunk.Model
 	}
+	if quick { // there is nothing but text in it
+		return nil
+	}
+	return a.note(e.Data)
+}
+
+func (a *answer) decode(e stream.Event) error {
+	a.chunk = chunk{}
+	if err := json.Unmarshal(e.Data, &a.chunk); err != nil {
+		return stream.Failed("The model's answer cannot be read.", fmt.Errorf("openai: read event: %w", err))
+	}
+	return a.told(e)
+}
+
+// note keeps of the chunk what is not yielded at once.
+func (a *answer) note(data []byte) error {
 	if u := a.chunk.Usage; u != nil {
 		a.usage = &signal.TokenUsage{PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens, Cost: u.Cost}
 	}
@@ -135,7 +150,7 @@ func (a *answer) take(e stream.Event) error {
 			}
 		}
 	}
-	a.fast.learn(e.Data, a.chunk)
+	a.fast.learn(data, a.chunk)
 	return nil
 }
 

@@ -207,14 +207,21 @@ func (c *claw) hangUp() {
 func (c *claw) next(t testing.TB, method string) call {
 	t.Helper()
 	for {
-		select {
-		case q := <-c.calls:
-			if q.Method == method {
-				return q
-			}
-		case <-t.Context().Done():
-			t.Fatalf("no %s came", method)
+		if q := c.any(t); q.Method == method {
+			return q
 		}
+	}
+}
+
+// any is the next request.
+func (c *claw) any(t testing.TB) call {
+	t.Helper()
+	select {
+	case q := <-c.calls:
+		return q
+	case <-time.After(20 * time.Second):
+		t.Fatal("no request came")
+		return call{}
 	}
 }
 

@@ -6,6 +6,10 @@ import (
 	"errors"
 	"strconv"
 	"time"
+
+	"github.com/google/uuid"
+
+	"vela/protocol/signal"
 )
 
 // maxTurns bounds how many turns one client has at a time, those that wait for a connection included.
@@ -15,6 +19,7 @@ const maxTurns = 256
 const (
 	lookEvery   = time.Second
 	stopWithin  = 2 * time.Second // until OpenClaw has said that it stopped a run
+	clearWithin = 10 * time.Second
 	defaultTick = 30 * time.Second
 )
 
@@ -101,7 +106,8 @@ type owner struct {
 
 // pending is a request that OpenClaw has not answered.
 type pending struct {
-	run   *run    // of a question; nil of a stop
+	run   *run    // of a question or a clearing; nil of a stop
+	clear bool    // of a clearing: the question is asked again after it
 	stop  stopped // of a stop
 	left  bool    // nobody listens to the run any more: it is to be stopped as soon as it is taken
 	until time.Time
@@ -294,6 +300,10 @@ func (o *owner) count(seq int64) {
 // tell passes on what one event says about a run.
 func (o *owner) tell(r *run, ev runEvent) {
 	o.taken(r)
+	if !r.heard && ev.State == "final" && len(ev.Message.Content) == 0 {
+		o.clear(r)
+		return
+	}
 	if !r.heard {
 		r.heard = true
 		r.give(sign{heard: true})
@@ -305,10 +315,26 @@ func (o *owner) tell(r *run, ev runEvent) {
 			o.stop(stopped{r.key, r.id})
 			return
 		}
+		if f, failed := s.Payload.(signal.Error); failed {
+			o.client.log.Warn("a run of OpenClaw's failed", "run", r.id, "reason", f.Code, "error", shorten(f.Message))
+		}
 		if ends(s.Payload) {
 			o.forget(r)
 		}
 	}
+}
+
+// clear is for a question that OpenClaw has put behind other work in its session: the run is over before it was heard of,
+// and the answer would come in one whose id nobody knows. That work is left over from us, even if OpenClaw took it up by
+// itself, as it does when it was killed in the middle of it. So it is stopped, the queue emptied, and the question asked
+// once more.
+func (o *owner) clear(r *run) {
+	if r.again || o.hello.Protocol < 4 {
+		o.drop(r, errStillBusy)
+		return
+	}
+	r.again = true
+	o.request("sessions.abort", sessionsAbort{r.key, true}, pending{run: r, clear: true, until: time.Now().Add(clearWithin)})
 }
 
 func (o *owner) forget(r *run) {
@@ -340,6 +366,10 @@ func (o *owner) answered(f frame) {
 	case p.run == nil && !f.OK:
 		o.client.log.Warn("OpenClaw did not stop a run", "run", p.stop.id, "error", f.Error)
 	case p.run == nil:
+	case p.clear && o.runs[p.run.id] == p.run:
+		o.forget(p.run)
+		o.send(p.run)
+	case p.clear: // nobody listens any more
 	case p.left && f.OK:
 		o.stop(stopped{p.run.key, p.run.id})
 	case o.runs[p.run.id] != p.run: // it is over already
@@ -357,7 +387,7 @@ func notSent(r *reason) *failure {
 	case r.is("MISSING_SCOPE", "FORBIDDEN"):
 		return errNoRights.because(r)
 	case r.is("UNAVAILABLE"):
-		return errShutting.because(r)
+		return errStillBusy.because(r)
 	}
 	return errNotSent.because(r)
 }
@@ -377,10 +407,17 @@ type chatAbort struct {
 	RunID      string `json:"runId"`
 }
 
+// sessionsAbort are those of a clearing.
+type sessionsAbort struct {
+	Key         string `json:"key"`
+	ClearQueued bool   `json:"clearQueued"`
+}
+
 // send asks the question. OpenClaw's usual way with a question for a session that is still busy is to give it to the run
 // before, which would leave this one without an answer; whatever still runs in a session of ours is left over, so it is
 // interrupted. Version 3 of the protocol does not know that word.
 func (o *owner) send(r *run) {
+	r.id = uuid.NewString() // never one that was used before: OpenClaw answers a key only once
 	o.runs[r.id] = r
 	params := chatSend{SessionKey: r.key, Message: r.text, IdempotencyKey: r.id, Thinking: r.thinking}
 	if o.hello.Protocol >= 4 {
@@ -427,6 +464,8 @@ func (o *owner) check(now time.Time) {
 		switch {
 		case p.run == nil:
 			o.client.log.Warn("OpenClaw did not say that it stopped a run", "run", p.stop.id)
+		case p.clear && o.runs[p.run.id] == p.run:
+			o.drop(p.run, errStillBusy)
 		case p.left:
 			o.stop(stopped{p.run.key, p.run.id})
 		}

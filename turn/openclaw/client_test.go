@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -97,7 +100,7 @@ func TestReasonsOfARefusal(t *testing.T) {
 		`{"code":"INVALID_REQUEST","details":{"code":"AUTH_RATE_LIMITED"}}`:   errTooOften,
 		`{"code":"NOT_PAIRED","details":{"code":"PAIRING_REQUIRED"}}`:         errPairing,
 		`{"code":"NOT_PAIRED"}`:      errPairing,
-		`{"code":"UNAVAILABLE"}`:     errSilent,
+		`{"code":"UNAVAILABLE"}`:     errStarting,
 		`{"code":"INVALID_REQUEST"}`: errRefused,
 		`null`:                       errRefused,
 	} {
@@ -111,16 +114,70 @@ func TestReasonsOfARefusal(t *testing.T) {
 	}
 }
 
+// queued is all that is heard of a question that OpenClaw has put behind other work.
+func queued(q call) []byte {
+	return []byte(`{"type":"event","event":"chat","payload":{"runId":"` + q.param("idempotencyKey") + `","state":"final"}}`)
+}
+
+func TestAQuestionPutBehindOtherWorkIsAskedAgain(t *testing.T) {
+	for name, x := range map[string]struct {
+		times    int // that it is put behind other work
+		clearing string
+		err      error
+		want     string
+	}{
+		"once":            {1, `"ok":true`, nil, "chat.send sessions.abort chat.send"},
+		"twice":           {2, `"ok":true`, errStillBusy, "chat.send sessions.abort chat.send"},
+		"nothing cleared": {1, `"ok":false`, nil, "chat.send sessions.abort chat.send"},
+		"no answer":       {1, "", errStillBusy, "chat.send sessions.abort"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := play(t, "turn")
+			c.asked = func(n *conn, q call) {
+				switch {
+				case q.Method == "sessions.abort" && x.clearing != "":
+					n.write([]byte(`{"type":"res","id":"` + q.ID + `",` + x.clearing + `}`))
+				case q.Method == "chat.send" && x.times > 0:
+					x.times--
+					n.write([]byte(`{"type":"res","id":"`+q.ID+`","ok":true}`), queued(q))
+				case q.Method == "chat.send":
+					n.write(c.answers(q)...)
+				}
+			}
+			bubble(t, c, Config{}, func(t *testing.T, _ *Client, e *Engine) {
+				got, err := heard(t.Context(), e, request1)
+				if !errors.Is(err, x.err) || x.err == nil && !strings.Contains(got, "Hello! I") {
+					t.Errorf("%s, %v", got, err)
+				}
+				synctest.Wait()
+				var methods []string
+				ids := map[string]bool{}
+				for len(c.calls) > 0 {
+					q := <-c.calls
+					methods = append(methods, q.Method)
+					ids[q.param("idempotencyKey")] = true
+					if q.Method == "sessions.abort" && (q.param("key") != "agent:main:vela-s1" || q.Params["clearQueued"] != true) {
+						t.Errorf("cleared %v", q.Params)
+					}
+				}
+				if strings.Join(methods, " ") != x.want || len(ids) != len(methods) {
+					t.Errorf("sent %v", methods)
+				}
+			})
+		})
+	}
+}
+
 func TestVersion3KnowsNoInterruption(t *testing.T) {
 	c := play(t, "hello-v3")
 	bubble(t, c, Config{}, func(t *testing.T, _ *Client, e *Engine) {
 		c.asked = func(n *conn, q call) {
-			n.write([]byte(`{"type":"res","id":"`+q.ID+`","ok":true}`), []byte(`{"type":"event","event":"chat","payload":{"runId":"`+q.param("idempotencyKey")+`","state":"final"}}`))
+			n.write([]byte(`{"type":"res","id":"`+q.ID+`","ok":true}`), queued(q))
 		}
-		if _, err := heard(t.Context(), e, request1); err != nil {
-			t.Fatal(err)
+		if _, err := heard(t.Context(), e, request1); err != error(errStillBusy) {
+			t.Errorf("a question that was put behind another: %v", err)
 		}
-		if q := <-c.calls; q.Params["queueMode"] != nil {
+		if q := c.any(t); q.Params["queueMode"] != nil {
 			t.Errorf("asked %v", q.Params)
 		}
 	})
@@ -239,7 +296,7 @@ func TestAConnectionLostInTheMiddleOfARun(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if s := <-c.calls; s.Method != "chat.abort" || s.param("sessionKey") != "agent:main:vela-s1" {
+		if s := c.any(t); s.Method != "chat.abort" || s.param("sessionKey") != "agent:main:vela-s1" {
 			t.Errorf("after the connection came back: %v, want the run that goes on unheard to be stopped", s)
 		}
 		if s := client.Status(); s.Phase != Connected || c.connections() != 2 {
@@ -465,11 +522,23 @@ func TestTheTokenIsAskedForEachConnection(t *testing.T) {
 	})
 }
 
+type slowToClose struct{ *pipe }
+
+func (s slowToClose) Close() error {
+	time.Sleep(time.Second)
+	return s.pipe.Close()
+}
+
 func TestTheEndStopsWhatRuns(t *testing.T) {
 	c := play(t, "stopped")
 	synctest.Test(t, func(t *testing.T) {
 		c.calls = make(chan call, 16)
-		client, err := New(Config{dial: c.dialed, Token: func() (string, error) { return token, nil }})
+		var used *pipe
+		client, err := New(Config{Token: func() (string, error) { return token, nil }, dial: func(ctx context.Context, url string) (socket, error) {
+			s, err := c.dialed(ctx, url)
+			used = s.(*pipe)
+			return slowToClose{used}, err
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -482,7 +551,7 @@ func TestTheEndStopsWhatRuns(t *testing.T) {
 			_, err := heard(t.Context(), e, request1)
 			told <- err
 		}()
-		q := <-c.calls
+		q := c.any(t)
 		synctest.Wait()
 		cancel()
 		if err := <-told; err != error(errClosed) {
@@ -491,7 +560,12 @@ func TestTheEndStopsWhatRuns(t *testing.T) {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run: %v", err)
 		}
-		if s := <-c.calls; s.Method != "chat.abort" || s.param("runId") != q.param("idempotencyKey") {
+		select {
+		case <-used.gone:
+		default:
+			t.Error("Run returned before its connection had ended")
+		}
+		if s := c.any(t); s.Method != "chat.abort" || s.param("runId") != q.param("idempotencyKey") {
 			t.Errorf("last sent %v", s)
 		}
 		if s := client.Status(); s.Phase != Closed {
@@ -547,5 +621,48 @@ func TestAddresses(t *testing.T) {
 		if Local(address) != local {
 			t.Errorf("Local(%q) is %v", address, !local)
 		}
+	}
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	c := play(t, "turn")
+	address := c.listen(t)
+	once := func() {
+		client, err := New(Config{URL: address, Token: func() (string, error) { return token, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- client.Run(ctx) }()
+		if _, err := heard(t.Context(), engine(t, client), request1); err != nil {
+			t.Error(err)
+		}
+		c.hangUp() // so that the server's side ends too
+		cancel()
+		<-ended
+	}
+	once()
+	before := runtime.NumGoroutine()
+	for range 5 {
+		once()
+	}
+	for end := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+		}
+	}
+}
+
+// The token would go along to wherever it led.
+func TestNoRedirectIsFollowed(t *testing.T) {
+	c := play(t, "hello-v4")
+	address := c.listen(t)
+	s := httptest.NewServer(http.RedirectHandler("http"+strings.TrimPrefix(address, "ws"), http.StatusTemporaryRedirect))
+	t.Cleanup(s.Close)
+	client := started(t, Config{URL: "ws" + strings.TrimPrefix(s.URL, "http")})
+	until(t, client, "settled", in(Connected, Waiting))
+	if n := c.connections(); n != 0 || client.Status().Phase != Waiting {
+		t.Errorf("%d connections, %v", n, client.Status())
 	}
 }

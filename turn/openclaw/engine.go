@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/google/uuid"
-
 	"vela/protocol/signal"
 	"vela/turn"
 )
@@ -58,7 +56,7 @@ func (e *Engine) Run(ctx context.Context, req turn.Request) iter.Seq2[signal.Pay
 		if ctx.Err() != nil {
 			return
 		}
-		r := newRun(uuid.NewString(), "agent:"+e.cfg.Agent+":"+e.cfg.Prefix+req.SessionID, req.Text, e.cfg.Thinking)
+		r := newRun("agent:"+e.cfg.Agent+":"+e.cfg.Prefix+req.SessionID, req.Text, e.cfg.Thinking)
 		if err := e.client.ask(ctx, r); err != nil {
 			if ctx.Err() == nil {
 				yield(nil, err)
@@ -108,9 +106,7 @@ func (e *Engine) pass(r *run, s sign, yield func(signal.Payload, error) bool) bo
 	r.queued.Add(-s.size)
 	switch p := s.payload.(type) {
 	case signal.Error:
-		err := runFailure(p.Code, errors.New("openclaw: run failed: "+shorten(p.Message)))
-		e.client.log.Warn("a run of OpenClaw's failed", "run", r.id, "reason", p.Code, "error", err.cause)
-		yield(nil, err)
+		yield(nil, runFailure(p.Code, errors.New("openclaw: run failed: "+shorten(p.Message))))
 		return false
 	case signal.Completion:
 		if !p.Success {

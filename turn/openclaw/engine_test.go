@@ -182,9 +182,8 @@ func TestATurnThatEndedIsNotStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	close(c.calls)
-	for q := range c.calls {
-		if q.Method != "chat.send" {
+	for len(c.calls) > 0 {
+		if q := <-c.calls; q.Method != "chat.send" {
 			t.Errorf("a %s was sent", q.Method)
 		}
 	}
@@ -193,7 +192,7 @@ func TestATurnThatEndedIsNotStopped(t *testing.T) {
 func TestARefusedQuestion(t *testing.T) {
 	for response, want := range map[string]*failure{
 		`{"code":"FORBIDDEN","message":"missing scope: operator.write","details":{"code":"MISSING_SCOPE"}}`: errNoRights,
-		`{"code":"UNAVAILABLE","message":"Previous run is still shutting down.","retryable":true}`:          errShutting,
+		`{"code":"UNAVAILABLE","message":"Previous run is still shutting down.","retryable":true}`:          errStillBusy,
 		`{"code":"INVALID_REQUEST","message":"invalid chat.send params: at /x"}`:                            errNotSent,
 	} {
 		c := play(t, "turn")

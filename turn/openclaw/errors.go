@@ -37,6 +37,7 @@ func logged(err error) error {
 // What keeps the connection away.
 var (
 	errSilent   = &failure{code: protocol.CodeAgentUnavailable, words: "OpenClaw does not answer. Whoever runs this gateway: is it running? `openclaw gateway status` tells."}
+	errStarting = &failure{code: protocol.CodeAgentUnavailable, words: "OpenClaw is still starting. Ask again in a moment."}
 	errNoToken  = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "There is no token for OpenClaw. Whoever runs this gateway: set OPENCLAW_GATEWAY_TOKEN to OpenClaw's gateway.auth.token."}
 	errToken    = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw refused the token. Whoever runs this gateway: use the one that OpenClaw has as gateway.auth.token."}
 	errTooOften = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw takes no more tries for now, after wrong tokens. Correct the token, wait some minutes, and ask again."}
@@ -56,7 +57,7 @@ var (
 	errBehind    = &failure{code: protocol.CodeAgentFailed, words: "The agent answered faster than it could be passed on. Ask again."}
 	errStopped   = &failure{code: protocol.CodeAgentFailed, words: "The answer was stopped on the agent's side."}
 	errNotSent   = &failure{code: protocol.CodeAgentFailed, words: "The agent refused the question. Whoever runs this gateway: OpenClaw's log says why."}
-	errShutting  = &failure{code: protocol.CodeAgentUnavailable, words: "The agent is still busy with what it did before. Ask again in a moment."}
+	errStillBusy = &failure{code: protocol.CodeAgentUnavailable, words: "The agent is still busy with what it did before. Ask again in a moment."}
 	errRunFailed = &failure{code: protocol.CodeAgentFailed, words: "The agent stopped with an error. Whoever runs this gateway: OpenClaw's log says why."}
 	errModelKey  = &failure{code: protocol.CodeAgentFailed, words: "The agent's model refused its key or its account. Whoever runs this gateway: look at OpenClaw's model settings."}
 	errModelBusy = &failure{code: protocol.CodeAgentFailed, words: "The agent's model is too busy. Ask again in a moment."}

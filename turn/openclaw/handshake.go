@@ -131,8 +131,8 @@ func refused(r *reason) *failure {
 		return errTooOften.because(r)
 	case r.is("PAIRING_REQUIRED", "NOT_PAIRED", "DEVICE_IDENTITY_REQUIRED"):
 		return errPairing.because(r)
-	case r.is("UNAVAILABLE"): // it is still starting
-		return errSilent.because(r)
+	case r.is("UNAVAILABLE"):
+		return errStarting.because(r)
 	}
 	return errRefused.because(r)
 }

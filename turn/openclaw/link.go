@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"vela/protocol"
 )
 
 // link is one connection, from the dial to its end. Its goroutines hand what comes to the owner of the client, and the
@@ -80,11 +82,14 @@ func (c *Client) serve(ctx context.Context, l *link) error {
 	return silent(context.Cause(ctx))
 }
 
-// noToken keeps an error of a token in its own words where they are fit for a client.
+// noToken keeps the words of an error that are fit for a client.
 func noToken(err error) *failure {
-	var f *failure
-	if errors.As(err, &f) {
-		return f
+	var fit interface {
+		error
+		Code() protocol.Code
+	}
+	if errors.As(err, &fit) {
+		return &failure{code: fit.Code(), words: fit.Error(), lasts: true, cause: logged(err)}
 	}
 	return errNoToken.because(err)
 }

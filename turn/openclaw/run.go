@@ -9,7 +9,6 @@ import (
 // run is one turn on its way through OpenClaw. The goroutine of [Engine.Run] makes it and reads what comes; the client's
 // owner writes.
 type run struct {
-	id       string // OpenClaw's run id, which is the idempotency key that we choose
 	key      string // session key
 	text     string
 	thinking string // level; empty leaves it to OpenClaw
@@ -19,8 +18,11 @@ type run struct {
 	failed chan struct{} // closed once err is set
 	err    error
 
-	taken bool // owned by the owner: OpenClaw has taken the question
-	heard bool // owned by the owner: there was a first sign
+	// Owned by the owner.
+	id    string // OpenClaw's run id, which is the idempotency key that we choose; empty until it is sent
+	taken bool   // OpenClaw has taken the question
+	heard bool   // there was a first sign
+	again bool   // it was asked a second time
 }
 
 // sign is what the owner tells the engine of a run.
@@ -36,8 +38,8 @@ const (
 	maxQueued = 8 << 20 // bytes
 )
 
-func newRun(id, key, text, thinking string) *run {
-	return &run{id: id, key: key, text: text, thinking: thinking, out: make(chan sign, maxSigns), failed: make(chan struct{})}
+func newRun(key, text, thinking string) *run {
+	return &run{key: key, text: text, thinking: thinking, out: make(chan sign, maxSigns), failed: make(chan struct{})}
 }
 
 // give hands a sign over; false when the engine is too far behind.

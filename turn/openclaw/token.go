@@ -20,7 +20,7 @@ const maxSettings = 4 << 20
 //
 // OpenClaw writes its settings as JSON but also reads JSON5, references to variables and references to secrets. Of these
 // a plain token and one variable are understood; for anything else the error says to set the variable. Its words are fit
-// for a client; its cause names the file.
+// for a client; its cause says what is wrong with the file, and not where that lies.
 func LocalToken(getenv func(string) string) (string, error) {
 	if token := getenv("OPENCLAW_GATEWAY_TOKEN"); token != "" {
 		return token, nil
@@ -57,7 +57,7 @@ var variable = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 func readToken(path string, getenv func(string) string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("openclaw: read its settings: %w", err)
+		return "", fmt.Errorf("openclaw: read its settings: %w", errors.Unwrap(err)) // without the path: no log has one
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxSettings))
@@ -72,14 +72,14 @@ func readToken(path string, getenv func(string) string) (string, error) {
 		} `json:"gateway"`
 	}
 	if err := json.Unmarshal(b, &settings); err != nil { // the error of encoding/json quotes no more than a character
-		return "", fmt.Errorf("openclaw: its settings in %s are not plain JSON: %w", path, err)
+		return "", fmt.Errorf("openclaw: its settings are not plain JSON: %w", err)
 	}
 	token, _ := settings.Gateway.Auth.Token.(string)
 	if m := variable.FindStringSubmatch(strings.TrimSpace(token)); m != nil {
 		token = getenv(m[1])
 	}
 	if token == "" || strings.Contains(token, "${") {
-		return "", fmt.Errorf("openclaw: its settings in %s hold no token that can be read", path)
+		return "", errors.New("openclaw: its settings hold no token that can be read")
 	}
 	return token, nil
 }

@@ -90,6 +90,9 @@ func TestWhatFramesSay(t *testing.T) {
 			[]string{agent("tool", `{"phase":"start","toolName":"n","callId":"c","args":{"x":1}}`), agent("tool", `{"phase":"end","toolName":"n","callId":"c","success":false,"output":"no"}`)},
 			[]string{`call c n {"x":1}`, `result c n false {"content":"no"}`},
 		},
+		"what is not UTF-8": {
+			[]string{agent("tool", `{"phase":"start","name":"n","toolCallId":"c","args":{"x":"`+"\xff"+`"}}`)}, []string{"call c n {\"x\":\"\uFFFD\"}"},
+		},
 		"a tool told twice": {
 			[]string{agent("item", `{"kind":"tool","phase":"start","toolCallId":"c","name":"n"}`), agent("tool", `{"phase":"start","toolCallId":"c","name":"n","args":{}}`), agent("tool", `{"phase":"result","toolCallId":"c","isError":true,"result":null}`), agent("item", `{"kind":"tool","phase":"end","toolCallId":"c","name":"n","status":"completed"}`)},
 			[]string{"call c n {}", "result c n false "},

@@ -159,6 +159,10 @@ func TestWhatAServerMayAnswer(t *testing.T) {
 			answers: []string{header(400, "") + padding + key + padding}, attempts: 1,
 			code: protocol.CodeAgentFailed, words: "The model answered with an error (400).", operator: "xxx[hid…",
 		},
+		"cut off in the middle of a key": {
+			answers: []string{header(400, "Content-Length: 999\r\n") + "free words: " + key[:15]}, attempts: 1,
+			code: protocol.CodeAgentFailed, words: "The model answered with an error (400).", operator: "free words: ",
+		},
 		"a key where the reading ends": {
 			answers: []string{header(400, "") + strings.Repeat(key, maxRefusal/len(key)+9)}, attempts: 1,
 			code: protocol.CodeAgentFailed, words: "The model answered with an error (400).", operator: "[hidden][hidden]",
@@ -442,7 +446,47 @@ func TestTheServerSeesTheEnd(t *testing.T) {
 	}
 }
 
-// A connection is used again when the answer's last event was its end, and HTTP/2 is spoken where it is offered.
+// The end of an answer is waited for a moment, so that the connection can be used again; and no longer than that.
+func TestTheEndBehindTheLastEvent(t *testing.T) {
+	const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nc\r\ndata: last\n\n\r\n"
+	for name, c := range map[string]struct {
+		end         time.Duration
+		took        time.Duration
+		connections int32
+	}{
+		"comes":         {10 * time.Millisecond, 20 * time.Millisecond, 1},
+		"does not come": {time.Hour, 40 * time.Millisecond, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, connections := inBubble(t, Config{}, func(_ int, conn net.Conn) {
+					for requests := bufio.NewReader(conn); say(conn, chunked); {
+						time.Sleep(c.end)
+						if !say(conn, "0\r\n\r\n") {
+							return
+						}
+						req, err := http.ReadRequest(requests)
+						if err != nil {
+							return
+						}
+						_, _ = io.Copy(io.Discard, req.Body)
+					}
+				})
+				begin := time.Now()
+				for range 2 {
+					if data, err := fetch(t.Context(), client); err != nil || !slices.Equal(data, []string{"last"}) {
+						t.Errorf("got %q, %v", data, err)
+					}
+				}
+				if took := time.Since(begin); took != c.took || connections.Load() != c.connections {
+					t.Errorf("it took %v and %d connections, want %v and %d", took, connections.Load(), c.took, c.connections)
+				}
+			})
+		})
+	}
+}
+
+// Over real sockets: connections are used again, and HTTP/2 is spoken where it is offered.
 func TestConnectionsAreKept(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {

@@ -71,7 +71,8 @@ var bom = []byte("\xef\xbb\xbf")
 // event is an Event in the making.
 type event struct {
 	Event
-	lines int // of data
+	lines int    // of data
+	named string // the last Name there was
 }
 
 func (e *event) reset() {
@@ -94,7 +95,10 @@ func (e *event) field(line []byte) bool {
 		}
 		e.Data = append(e.Data, value...)
 	case "event":
-		e.Name = known(value)
+		if string(value) != e.named { // one name follows itself in most streams
+			e.named = string(value)
+		}
+		e.Name = e.named
 	case "id":
 		if bytes.IndexByte(value, 0) < 0 && string(value) != e.ID {
 			e.ID = string(value)
@@ -108,17 +112,6 @@ func (e *event) field(line []byte) bool {
 }
 
 var colon = []byte(":")
-
-// known is string(name), without a copy for the names that make up a model's stream.
-func known(name []byte) string {
-	switch string(name) {
-	case "content_block_delta":
-		return "content_block_delta"
-	case "message":
-		return "message"
-	}
-	return string(name)
-}
 
 // digits reads a number of ASCII digits alone, of at most nine: eleven days, in milliseconds.
 func digits(b []byte) (int, bool) {

@@ -112,6 +112,19 @@ func TestApprove(t *testing.T) {
 	}
 }
 
+// A tool that is not listed does not run, even if its caller would run it: nobody could have been asked about it.
+func TestOnlyWhatIsListedRuns(t *testing.T) {
+	a := asker{answer: turn.Answer{Allow: true}}
+	_, err := tool.Approve(hidden{set(t, fake{name: "read_file"})}, tool.Rules{}, a.ask).Call(t.Context(), tool.Call{Name: "read_file"})
+	if err == nil || !strings.Contains(err.Error(), "There is no tool") {
+		t.Error(err)
+	}
+}
+
+type hidden struct{ tool.Caller }
+
+func (hidden) Definitions() []tool.Definition { return nil }
+
 func TestNobodyToAskIsANo(t *testing.T) {
 	_, err := tool.Approve(set(t, fake{name: "bash"}), tool.Rules{}, nil).Call(t.Context(), tool.Call{Name: "bash"})
 	if err == nil || err.Error() != "The user did not allow bash." {

@@ -130,8 +130,8 @@ func TestSpecialFilesAreRefused(t *testing.T) {
 	}
 }
 
-// While a name changes between a file inside, a link to one outside and a link to the folder outside, no tool may reach
-// what is outside, whichever of them it meets.
+// While names change between a file inside, a pipe, and links to a file and a folder outside, no tool may reach what is
+// outside or wait, whichever of them it meets.
 func TestRacedLinks(t *testing.T) {
 	p := newPlace(t)
 	p.file("real/x.txt", "inside")
@@ -150,10 +150,16 @@ func TestRacedLinks(t *testing.T) {
 			_ = os.Rename(full("next"), full("raced"))
 			_ = os.Symlink([]string{"file.txt", "../outside/secret.txt"}[i%2], full("next"))
 			_ = os.Rename(full("next"), full("raced.txt"))
+			if i%2 == 0 {
+				_ = syscall.Mkfifo(full("next"), 0o666)
+			} else {
+				_ = os.Link(full("file.txt"), full("next"))
+			}
+			_ = os.Rename(full("next"), full("raced pipe"))
 		}
 	})
 	for range 400 {
-		for _, path := range []string{"raced/x.txt", "raced/secret.txt", "raced.txt"} {
+		for _, path := range []string{"raced/x.txt", "raced/secret.txt", "raced.txt", "raced pipe"} {
 			for name, input := range ways(path) {
 				r, err := p.call(name, input)
 				if strings.Contains(r.Content, secret) || err != nil && strings.Contains(err.Error(), secret) {

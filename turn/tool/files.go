@@ -31,8 +31,8 @@ func BuiltIn() []string { return []string{readFile, writeFile, editFile, glob, g
 
 // What a file tool takes and gives, in bytes unless it says otherwise.
 const (
-	maxRead  = 256 << 10 // of text in one result
-	maxWrite = 1 << 20   // of a file that is written or edited
+	maxRead  = 64 << 10 // of text in one result: what package agent shows a model of one
+	maxWrite = 1 << 20  // of a file that is written or edited
 	maxPath  = 4096
 
 	fileTimeout = 30 * time.Second
@@ -87,7 +87,7 @@ func (t fileTool) Run(ctx context.Context, input json.RawMessage) (Result, error
 	})
 }
 
-// local checks a path as a model wrote it, and tidies it.
+// local tidies a path as a model wrote it. Whether it leads out of the folder is for os.Root to say.
 func local(p string) (string, error) {
 	unfit := func(r rune) bool { return unicode.IsControl(r) }
 	switch {
@@ -97,8 +97,6 @@ func local(p string) (string, error) {
 		return "", say(nil, "The path is longer than %d bytes.", maxPath)
 	case !utf8.ValidString(p) || strings.ContainsFunc(p, unfit):
 		return "", say(nil, "%s is no path: there is more than printable text in it.", named(p))
-	case !filepath.IsLocal(filepath.FromSlash(p)):
-		return "", outside(p)
 	}
 	return filepath.Clean(filepath.FromSlash(p)), nil
 }

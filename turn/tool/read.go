@@ -14,7 +14,7 @@ import (
 
 var readDefinition = Definition{
 	Name: readFile,
-	Description: "Read a text file of the folder. Gives at most 256 KiB of whole lines; of a longer file it says how to read on. " +
+	Description: "Read a text file of the folder. Gives at most 64 KiB of whole lines; of a longer file it says how to read on. " +
 		"Paths are relative to the folder.",
 	Parameters: json.RawMessage(`{
 		"type": "object",

@@ -404,7 +404,7 @@ export type ToolCallPayload = {
   /** Its tool.result has the same. */
   callId: string;
   name: string;
-  /** {} where it is over 64 KiB. */
+  /** {} where it is over 96 KiB. */
   input: Record<string, unknown>;
 };
 
@@ -413,7 +413,7 @@ export type ToolResultPayload = {
   callId: string;
   name: string;
   success: boolean;
-  /** The tool's own; left out where there is none, or it is over 64 KiB. */
+  /** The tool's own; left out where there is none, or it is over 96 KiB. */
   output?: Record<string, unknown>;
 };
 
@@ -700,11 +700,11 @@ export const errorCodes: Record<ErrorCode, { retryable: boolean; meaning: string
   },
   speech_unavailable: {
     retryable: true,
-    meaning: "No recogniser is there, or all of them are busy.",
+    meaning: "No recogniser or no voice is there, or all of them are busy.",
   },
   speech_failed: {
     retryable: true,
-    meaning: "The recogniser stopped with an error.",
+    meaning: "The recogniser or the voice stopped with an error.",
   },
   session_limit: {
     retryable: true,

@@ -3,12 +3,15 @@ import './style/tokens.css';
 import './style/base.css';
 import './style/frame.css';
 import './style/talk.css';
+import './style/agent.css';
+import './style/artifacts.css';
 import './style/helm.css';
 import './style/settings.css';
 import './style/sign-in.css';
 import './style/narrow.css';
 import './style/preferences.css';
 import { inputDevices, openMicrophone } from './audio/microphone';
+import { fetchAgents } from './client/agents';
 import { fetchEngines } from './client/engines';
 import { Page } from './page/Page';
 import { App } from './state/app';
@@ -44,6 +47,7 @@ const app = new App({
   steady: () => performance.now(),
   vibrate: () => navigator.vibrate?.(12),
   fetchEngines: (token) => fetchEngines(token),
+  fetchAgents: (token) => fetchAgents(token),
   openMicrophone,
   inputDevices,
 });

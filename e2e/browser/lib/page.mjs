@@ -26,7 +26,7 @@ export const messages = {
 /** The first message of the page in agent turns, which are of version 2. */
 export const greeting = {
   type: 'session.start',
-  payload: { turns: 'agent', interrupt: true, audio: { input: { encoding: 'pcm16', rate: 16000, framing: 'binary' } } },
+  payload: { turns: 'agent', interrupt: true, approvals: true, audio: { input: { encoding: 'pcm16', rate: 16000, framing: 'binary' } } },
   id: 'c1',
 };
 

@@ -30,16 +30,20 @@ func (c *enginesCmd) Run(ctx context.Context, io streams) error {
 		there, what := "yes", e.Label
 		if !e.Available {
 			there, what = "no", e.Label+". "+e.Why
+			if e.Cause != nil {
+				what = e.Label + ". " + e.Cause.Error()
+			}
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", kind, e.Name, there, what)
 	}
 	for _, a := range g.Probe(ctx).Agents {
-		why := ""
-		if a.Cause != nil {
-			why = a.Cause.Error()
-		}
-		row("agent, "+a.Kind, gateway.Engine{Name: a.Name, Label: a.Label, Available: a.Available, Why: why})
+		row("agent, "+a.Kind, gateway.Engine{Name: a.Name, Label: a.Label, Available: a.Available, Cause: a.Cause})
 	}
-	row("speech to text", r.Transcriber)
+	for _, e := range r.Ears {
+		row("speech to text", e)
+	}
+	for _, v := range r.Voices {
+		row("text to speech", v)
+	}
 	return w.Flush()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ type sayCmd struct {
 	File string `arg:"" help:"WAV file, PCM of any rate and up to 8 channels; - reads standard input."`
 	URL  string `help:"Gateway to speak to." default:"127.0.0.1:8080" env:"VELA_URL"`
 	Fast bool   `help:"Send as fast as the gateway takes it, not at the speed of speech."`
+	Out  string `help:"WAV file to write the spoken answer to." placeholder:"FILE.wav"`
 }
 
 // token says who we are. It comes from the environment alone: whatever stands on a command line, others can read.
@@ -41,14 +43,69 @@ func (c *sayCmd) Run(ctx context.Context, io streams) error {
 	}
 	defer conn.Close()
 	format := protocol.Format{Encoding: "pcm16", Rate: speech.Rate, Framing: "binary"}
-	if _, err := conn.Start(ctx, protocol.SessionStart{Audio: &protocol.AudioFormats{Input: &format}}); err != nil {
+	audio := &protocol.AudioFormats{Input: &format}
+	if c.Out != "" {
+		audio.Output = &protocol.Format{Encoding: "pcm16", Rate: answerRate, Framing: "json"}
+	}
+	if _, err := conn.Start(ctx, protocol.SessionStart{Audio: audio}); err != nil {
 		return err
 	}
 	fmt.Fprintf(io.err, "speaking %.1f s\n", speech.Duration(len(samples), speech.Rate).Seconds())
 	t := &teller{streams: io}
-	_, err = conn.Say(ctx, samples, client.SayOptions{Fast: c.Fast, On: t.tell})
+	r := &recorder{send: func(m protocol.Message) error { return conn.Send(ctx, m) }}
+	_, err = conn.Say(ctx, samples, client.SayOptions{Fast: c.Fast, On: func(m protocol.Message) {
+		t.tell(m)
+		r.hear(m)
+	}})
 	t.end()
-	return err
+	if err != nil || c.Out == "" {
+		return err
+	}
+	return r.write(c.Out)
+}
+
+// answerRate is how answers are recorded, in Hz.
+const answerRate = 24000
+
+// recorder keeps the sound of an answer. It says at once that it has played it, so that it gets all of it as soon as it
+// is made.
+type recorder struct {
+	send    func(protocol.Message) error
+	samples []int16
+	failed  error
+}
+
+func (r *recorder) hear(m protocol.Message) {
+	sound, ok := m.(protocol.ResponseAudioDelta)
+	if !ok || r.failed != nil {
+		return
+	}
+	pcm, err := base64.StdEncoding.DecodeString(sound.Chunk)
+	if err != nil {
+		r.failed = errors.New("the gateway sent sound that is no base64")
+		return
+	}
+	r.samples = speech.AppendSamples(r.samples, pcm)
+	played := speech.Duration(len(r.samples), answerRate).Milliseconds()
+	r.failed = r.send(protocol.PlaybackAck{ResponseID: sound.ResponseID, PlayedMs: played})
+}
+
+func (r *recorder) write(name string) error {
+	if r.failed != nil {
+		return r.failed
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("cannot write the answer: %w", err)
+	}
+	err = speech.WriteWAV(f, answerRate, r.samples)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the answer: %w", err)
+	}
+	return nil
 }
 
 // authorization is for a gateway that asks who we are. A token stands in no flag, where other users could see it.

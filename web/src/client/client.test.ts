@@ -1,5 +1,5 @@
-import type { ServerEventV2 } from '@vela/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { ServerEventV2 } from '@vela/protocol';
 import { fullJitter } from './backoff';
 import { Client, type ClientOptions } from './client';
 import type { ConnectionStatus } from './connection';
@@ -202,7 +202,7 @@ describe('lost and back', () => {
   test('an event of a type that is not known counts, and is passed over', () => {
     client.connect();
     socket().greet();
-    socket().say('status', { text: 'x' });
+    socket().say('weather', { text: 'x' });
     delta('a');
     socket().end(1006);
     timers.advance(1000);
@@ -440,13 +440,71 @@ describe('a page that is loaded again', () => {
     socket().say('session.state', { value: 'thinking' });
     delta('half');
     reload();
-    expect(socket().sent[0]).toMatchObject({ type: 'session.resume', payload: { token: 'token of session-1', after: 1 } });
+    expect(socket().sent[0]).toMatchObject({ type: 'session.resume', payload: { token: 'token of session-1', after: 0 } });
     expect(store.kept.size).toBe(0); // a copy of the page gets a session of its own
-    socket().welcome(1, 3);
+    socket().welcome(0, 3);
+    socket().say('session.state', { value: 'idle' });
     socket().say('session.state', { value: 'thinking' });
     delta('half');
     expect(texts()).toEqual(['half']);
     expect(caughtUp).toBe(1);
+  });
+
+  const turn = (text: string): void => {
+    socket().say('session.state', { value: 'thinking' });
+    delta(text);
+    socket().say('session.state', { value: 'idle' });
+  };
+
+  test('hears all of the turns again, as far as the gateway surely has them', () => {
+    client.connect();
+    socket().greet();
+    turn('one');
+    turn('two');
+    reload();
+    expect(socket().sent[0]!.payload.after).toBe(0);
+  });
+
+  test.each([
+    ['many events', () => Array.from({ length: 400 }, () => turn('x')), 1025, 900],
+    ['long ones', () => Array.from({ length: 100 }, () => turn('x'.repeat(30_000))), 106, 90],
+  ])('%s: from the end of a turn, not too long ago', (_, happen, most, least) => {
+    client.connect();
+    socket().greet();
+    happen();
+    const { seq } = socket();
+    reload();
+    const after = socket().sent[0]!.payload.after as number;
+    expect(after % 3).toBe(1);
+    expect(seq - after).toBeLessThan(most);
+    expect(seq - after).toBeGreaterThan(least);
+  });
+
+  test('a turn that is longer than that is heard from its beginning all the same', () => {
+    client.connect();
+    socket().greet();
+    turn('one');
+    socket().say('session.state', { value: 'thinking' });
+    for (let i = 0; i < 2000; i++) delta('x');
+    reload();
+    expect(socket().sent[0]!.payload.after).toBe(4);
+  });
+
+  test('what was before a new conversation does not come back', () => {
+    client.connect();
+    socket().greet();
+    turn('one');
+    client.send({ type: 'history.get', payload: {} });
+    socket().say('history', { items: [] });
+    reload();
+    expect(socket().sent[0]!.payload.after).toBe(0);
+    socket().welcome(0, 4);
+    socket().say('session.state', { value: 'idle' });
+    turn('one');
+    client.send({ type: 'history.clear', payload: {} });
+    socket().say('history', { items: [] });
+    reload();
+    expect(socket().sent[0]!.payload.after).toBe(4);
   });
 
   test('a session that is gone meanwhile: a new one, without a word', () => {

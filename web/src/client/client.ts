@@ -1,4 +1,5 @@
-import { closeCodes, type ClientEventV2, type ServerEventV2, type SessionReadyPayloadV2, type SessionStartPayloadV2 } from '@vela/protocol';
+import { closeCodes, type ClientEventV2, type SessionReadyPayloadV2, type SessionStartPayloadV2 } from '@vela/protocol';
+import type { ServerEventV2 } from '@vela/protocol';
 import { fullJitter } from './backoff';
 import { base64 } from './base64';
 import {
@@ -15,6 +16,7 @@ import {
   type Timers,
 } from './connection';
 import { decode2, encode2 } from './decode2';
+import { Marks } from './marks';
 import { dropTicket, keepTicket, takeTicket, type Store, type Ticket } from './ticket';
 
 export interface ClientOptions {
@@ -56,6 +58,8 @@ export class Client {
   #byItself = false; // whether this try was made without being asked
   #insists = false; // whether somebody asked for this very session, and no other will do
   #ticket: Ticket | null = null;
+  #marks = new Marks(); // where whoever comes without memory may begin
+  #clearing = false; // whether a new conversation was asked for
   #looked = false; // whether the storage was asked for a ticket
   #keptUntil = Infinity;
   #resuming = false;
@@ -124,7 +128,7 @@ export class Client {
    */
   keep(): void {
     const store = this.#o.storage ?? null;
-    if (this.#ticket) keepTicket(store, this.#ticket);
+    if (this.#ticket) keepTicket(store, { ...this.#ticket, after: this.#marks.first ?? this.#ticket.after });
     else dropTicket(store);
   }
 
@@ -135,6 +139,7 @@ export class Client {
 
   /** Sends, and returns the id that an error about it would name; null when there was nobody to send to. */
   send(event: ClientEventV2): string | null {
+    if (event.type === 'history.clear') this.#clearing = true;
     const id = this.#nextId();
     return this.#ready && this.#give(encode2(event, id)) ? id : null;
   }
@@ -210,6 +215,7 @@ export class Client {
       if (seq !== this.#ticket.after + 1) return this.#gap();
       this.#ticket.after = seq;
     }
+    if (seq !== null) this.#marks.count(typeof data === 'string' ? data.length : 0);
     if (decoded.kind === 'event') this.#event(decoded.event, seq);
     this.#catchUp();
   }
@@ -219,8 +225,12 @@ export class Client {
       case 'session.ready':
         return this.#onReady(event);
       case 'session.state':
-        // Where whoever comes without memory begins: before the first event of the turn that runs.
-        if (seq !== null && event.payload.value === 'idle') this.#ticket!.idleAt = seq;
+        if (seq !== null && event.payload.value === 'idle') this.#marks.add(seq);
+        break;
+      case 'history':
+        // A new conversation: nothing of the one before is to come back.
+        if (this.#clearing && this.#ticket) this.#marks.restart(this.#ticket.after);
+        this.#clearing = false;
         break;
       case 'session.ended':
         // After a shutdown the session may be there again when the gateway is.
@@ -252,9 +262,11 @@ export class Client {
     const { resumeToken: token, resumeWindowMs: windowMs, lastSeq } = payload;
     if (this.#resuming && this.#ticket) {
       this.#ticket = { ...this.#ticket, token, windowMs };
+      if (this.#marks.first === null) this.#marks.restart(this.#ticket.after);
       this.#catchUpTo = lastSeq;
     } else {
-      this.#ticket = { token, windowMs, after: lastSeq, idleAt: lastSeq };
+      this.#ticket = { token, windowMs, after: lastSeq };
+      this.#marks.restart(lastSeq);
     }
     this.#ready = payload;
     this.#readyAt = this.#timers.now();

@@ -1,4 +1,5 @@
-import type { ClientEventV2, ServerEventV2 } from '@vela/protocol';
+import type { ClientEventV2 } from '@vela/protocol';
+import type { ServerEventV2 } from '@vela/protocol';
 import { isObject, readEnvelope, shapes as version1, type Shape } from './decode';
 
 /** What a frame of version 2 turned out to be. seq is there for events of the session, known or not: they are counted either way. */
@@ -33,6 +34,11 @@ const shapes: { [T in ServerEventV2['type']]?: Shape } = {
   'response.cancelled': (p) => word(p.responseId) && word(p.reason),
   'thinking.delta': (p) => word(p.text),
   'tool.call': (p) => word(p.callId) && word(p.name) && isObject(p.input),
+  'approval.request': (p) =>
+    word(p.approvalId) && word(p.callId) && word(p.name) && word(p.summary) && word(p.risk) && number(p.expiresMs),
+  // An action and an artifact_type that are not known yet are no mistake.
+  status: (p) => word(p.action) && maybe(word)(p.detail),
+  artifact: (p) => word(p.artifact_type) && maybe(word)(p.title),
   'tool.result': (p) => word(p.callId) && word(p.name) && typeof p.success === 'boolean',
   history: (p) => Array.isArray(p.items) && p.items.every(item),
   'turn.metrics': (p) =>

@@ -3,8 +3,6 @@ export interface Ticket {
   token: string;
   /** The last event that was handed over. */
   after: number;
-  /** The last event at which the session was idle. */
-  idleAt: number;
   /** How long the session outlives its connection. */
   windowMs: number;
 }
@@ -21,16 +19,15 @@ export function takeTicket(store: Store | null): Ticket | null {
     if (typeof kept !== 'object' || kept === null) return null;
     const { token, after, windowMs } = kept as Record<string, unknown>;
     if (typeof token !== 'string' || !Number.isSafeInteger(after) || !Number.isSafeInteger(windowMs)) return null;
-    return { token, after: after as number, idleAt: after as number, windowMs: windowMs as number };
+    return { token, after: after as number, windowMs: windowMs as number };
   } catch {
     return null;
   }
 }
 
-/** Whoever comes next remembers nothing, so it gets the turn that runs from its beginning. */
-export function keepTicket(store: Store | null, { token, idleAt, windowMs }: Ticket): void {
+export function keepTicket(store: Store | null, { token, after, windowMs }: Ticket): void {
   try {
-    store?.setItem(key, JSON.stringify({ token, after: idleAt, windowMs }));
+    store?.setItem(key, JSON.stringify({ token, after, windowMs }));
   } catch {
     // Then the next page begins anew.
   }

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { App } from '../state/app';
 import { helm } from '../state/helm';
+import { OpenArtifacts } from './Artifacts';
 import { Icon } from './Icon';
 
 /** What is done with the conversation as a whole. In the bar where it has room, in the settings where it has not. */
@@ -21,7 +22,7 @@ export function ConversationTools({ app, place }: { app: App; place: 'bar' | 'se
           onClick={() => app.newConversation()}
         >
           <Icon name="new" />
-          New conversation
+          <span>New conversation</span>
         </button>
       )}
       <span class="unseen" id={id('new-conversation-why')}>
@@ -36,8 +37,9 @@ export function ConversationTools({ app, place }: { app: App; place: 'bar' | 'se
         onClick={() => app.saveTranscript()}
       >
         <Icon name="save" />
-        Save transcript
+        <span>Save transcript</span>
       </button>
+      {place === 'bar' && <OpenArtifacts app={app} place="bar" />}
       <span class="unseen" id={id('save-transcript-why')}>
         {empty ? 'Off: nothing has been said.' : ''}
       </span>

@@ -45,7 +45,9 @@ export function Empty({ app }: { app: App }): JSX.Element {
       <h2>Say what you want done, and hear what is being done.</h2>
       {model.turns === 'agent' ? (
         <>
-          <p>Hold the round control or the Space bar while you speak. The transcript and the answer appear here.</p>
+          <p>
+            Hold the round control<span class="with-keys"> or the Space bar</span> while you speak. The transcript and the answer appear here.
+          </p>
           {agent && !agent.available && <p class="engine">{`${agent.label} is not there${agent.why ? `: ${agent.why}` : ''}.`}</p>}
           <p class="engine" id="recogniser">
             {recogniserLine(model)}

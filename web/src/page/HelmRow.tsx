@@ -1,8 +1,10 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { App } from '../state/app';
+import type { Status } from '../state/status';
 import { helm, type Helm } from '../state/helm';
 import { spanWords, useClock } from './clock';
+import { OpenArtifacts } from './Artifacts';
 import { Composer, goType } from './Composer';
 import { restoreFocus, watchFocus } from './focus';
 import { Icon } from './Icon';
@@ -33,7 +35,11 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
         </p>
         {partial === '' && (
           <>
-            <p class={view.unsent || talk.held ? 'title pale' : 'title'}>{view.title}</p>
+            {talk.status && view.told ? (
+              <StatusLine status={talk.status} />
+            ) : (
+              <p class={view.unsent || talk.held ? 'title pale' : 'title'}>{view.title}</p>
+            )}
             {view.small !== '' && (
               <p class="small">
                 {view.spaceHint ? <Space text={view.small} /> : view.small}
@@ -43,8 +49,14 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
           </>
         )}
       </div>
-      <div class="actions" data-stop={view.stop.disabled ? 'off' : 'on'} data-turns={model.turns}>
+      <div
+        class="actions"
+        data-stop={view.stop.disabled ? 'off' : 'on'}
+        data-turns={model.turns}
+        data-artifacts={talk.artifacts.length > 0 ? 'some' : 'none'}
+      >
         <Composer app={app} view={view} />
+        <OpenArtifacts app={app} place="pad" />
         {(talk.held || model.turns === 'deterministic') && <span class="hint">{partial !== '' && talk.held ? view.title : ''}</span>}
         <button
           id="mocked"
@@ -90,6 +102,23 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
         {view.stop.why}
       </p>
     </section>
+  );
+}
+
+/** What the agent does now, in place of the line that says that it does something. */
+function StatusLine({ status }: { status: Status }): JSX.Element {
+  return (
+    <p class="status" id="status">
+      {status.verb}
+      {status.detail !== '' && (
+        <>
+          {' '}
+          <code>
+            <bdi>{status.detail}</bdi>
+          </code>
+        </>
+      )}
+    </p>
   );
 }
 

@@ -28,6 +28,23 @@ const shapes = {
   ),
   new: <path d="M12 5v14M5 12h14" />,
   save: <path d="M12 4v11M7 10.5l5 5 5-5M5 20h14" />,
+  down: <path d="M6 9l6 6 6-6" />,
+  diff: <path d="M12 4v8M8 8h8M8 18h8" />,
+  code: <path d="M9 7l-5 5 5 5M15 7l5 5-5 5" />,
+  find: (
+    <>
+      <circle cx="10.5" cy="10.5" r="6" />
+      <path d="M15 15l5 5" />
+    </>
+  ),
+  page: <path d="M6 3h8l4 4v14H6zM14 3v4h4M9 12h6M9 16h6" />,
+  copy: (
+    <>
+      <rect x="8" y="8" width="12" height="12" rx="2" />
+      <path d="M16 8V6a2 2 0 0 0-2-2H6a2 2 0 0 0-2 2v8a2 2 0 0 0 2 2h2" />
+    </>
+  ),
+  chosen: <path d="M5 12.5l4.5 4.5L19 7.5" />,
   run: <path d="M8 5.5v13l10.5-6.5z" />,
   warning: <path d="M12 4l9 16H3zM12 10v4.5M12 17v.2" />,
 } satisfies Record<string, JSX.Element>;

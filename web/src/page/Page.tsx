@@ -2,6 +2,8 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { App } from '../state/app';
 import { Announcer } from './Announcer';
+import { ApprovalAlert } from './ApprovalCard';
+import { Artifacts, artifactsShown } from './Artifacts';
 import { BannerRow } from './BannerRow';
 import { Conversation } from './Conversation';
 import { HelmRow } from './HelmRow';
@@ -9,6 +11,7 @@ import { SettingsDrawer } from './SettingsDrawer';
 import { SignIn } from './SignIn';
 import { TopBar } from './TopBar';
 import { listenToKeys } from './keys';
+import { wide } from './wide';
 
 export function Page({ app }: { app: App }): JSX.Element {
   const opener = useRef<HTMLButtonElement>(null);
@@ -41,15 +44,17 @@ export function Page({ app }: { app: App }): JSX.Element {
         {signIn ? (
           <SignIn app={app} asked={signIn} />
         ) : (
-          <main class="talk">
+          <main class="talk" data-artifacts={!artifactsShown(app) ? 'none' : wide.value ? 'beside' : 'sheet'}>
             <h1 class="unseen">Talk</h1>
             <Conversation app={app} />
             <HelmRow app={app} />
+            <Artifacts app={app} />
           </main>
         )}
       </div>
       {open && <SettingsDrawer app={app} onClose={close} />}
       <Announcer app={app} />
+      {app.model.value.turns === 'agent' && <ApprovalAlert app={app} />}
     </>
   );
 }

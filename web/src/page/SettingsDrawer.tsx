@@ -2,10 +2,12 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Engine, Turns } from '../client/engines';
 import type { App } from '../state/app';
+import { agentChoice } from '../state/choice';
 import { turnActive } from '../state/helm';
 import type { Theme } from '../state/settings';
 import { duration } from '../state/banner';
-import { full, nameOf, recogniserLine } from '../state/view';
+import { full, nameOf, recogniserLine, tokenWords } from '../state/view';
+import { AgentList } from './AgentChoice';
 import { Choice, Switch } from './Choice';
 import { ConversationTools } from './ConversationTools';
 import { Icon } from './Icon';
@@ -105,6 +107,7 @@ function EngineRow({ kind, engine }: { kind: string; engine: Engine }): JSX.Elem
 function EnginesGroup({ app }: { app: App }): JSX.Element {
   const model = app.model.value;
   const { engines } = model;
+  const choice = agentChoice(model);
   if (!engines) {
     return (
       <section>
@@ -117,8 +120,17 @@ function EnginesGroup({ app }: { app: App }): JSX.Element {
     <>
       <section id="agent">
         <h3>Agent</h3>
-        {engines.agent ? <EngineRow kind="Agent" engine={engines.agent} /> : <p class="note">The gateway has no agent.</p>}
-        {engines.agent?.better && <p class="note">{full(engines.agent.better)}</p>}
+        {choice?.others ? (
+          <>
+            <AgentList app={app} choice={choice} place="settings" />
+            <p class="note">{choice.off || 'The one that is chosen answers from the next turn on.'}</p>
+          </>
+        ) : engines.agent ? (
+          <EngineRow kind="Agent" engine={engines.agent} />
+        ) : (
+          <p class="note">The gateway has no agent.</p>
+        )}
+        {!choice?.others && engines.agent?.better && <p class="note">{full(engines.agent.better)}</p>}
       </section>
       <section id="transcriber">
         <h3>Recogniser</h3>
@@ -201,6 +213,12 @@ function SessionGroup({ app }: { app: App }): JSX.Element {
           <>
             <dt>Kept for</dt>
             <dd>{duration(keptFor)} after the connection is lost</dd>
+          </>
+        )}
+        {talk.spent && (
+          <>
+            <dt>Used</dt>
+            <dd id="spent">{tokenWords(talk.spent)}, in this conversation</dd>
           </>
         )}
       </dl>

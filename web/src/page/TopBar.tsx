@@ -1,6 +1,7 @@
 import type { JSX, Ref } from 'preact';
 import type { App } from '../state/app';
 import { connectionWord, sessionState, sessionWord } from '../state/view';
+import { AgentChoice } from './AgentChoice';
 import { ConversationTools } from './ConversationTools';
 import { Brand, Icon } from './Icon';
 
@@ -14,6 +15,7 @@ export function TopBar({ app, opener }: { app: App; opener: Ref<HTMLButtonElemen
         Vela
       </span>
       {turns === 'agent' && !signIn && <ConversationTools app={app} place="bar" />}
+      {turns === 'agent' && !signIn && <AgentChoice app={app} />}
       <dl class="facts">
         <div class="fact">
           <dt class="label">Connection</dt>

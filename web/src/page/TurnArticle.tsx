@@ -1,35 +1,45 @@
 import type { JSX } from 'preact';
 import { answerer } from '../state/announce';
 import type { App } from '../state/app';
-import type { Step, Turn } from '../state/talk';
+import { isOpen } from '../state/approvals';
+import type { Turn } from '../state/talk';
 import { cutWords } from '../state/transcript';
+import { identityOf, tokenWords } from '../state/view';
+import { ApprovalCard } from './ApprovalCard';
 import { timeWords } from './clock';
 import { Icon } from './Icon';
 import { Pennant } from './Pennant';
+import { Steps } from './Steps';
 import { Waterfall } from './Waterfall';
 
-/** What the agent did on the way to its answer: a knot of the halyard each. */
-function Steps({ steps }: { steps: readonly Step[] }): JSX.Element {
-  const states = { running: 'runs', done: '', failed: 'failed', unknown: 'not finished' };
+function Thought({ thought, goesOn }: { thought: string; goesOn: boolean }): JSX.Element {
   return (
-    <ul class="steps">
-      {steps.map((step) => (
-        <li key={step.id} class="step" data-state={step.state}>
-          <span>{step.name}</span>
-          {step.detail !== '' && <code>{step.detail}</code>}
-          <span class="took">{[states[step.state], step.took !== null && `${step.took.toLocaleString('en')} ms`].filter(Boolean).join(', ')}</span>
-        </li>
-      ))}
-    </ul>
+    <details class="thought" data-live={goesOn ? 'yes' : 'no'}>
+      <summary>
+        <Icon name="open" small />
+        {goesOn ? 'Thinking' : 'Thoughts, no part of the answer'}
+        {goesOn && (
+          <span class="dots" aria-hidden="true">
+            <i />
+            <i />
+            <i />
+          </span>
+        )}
+      </summary>
+      <p tabIndex={0} role="region" aria-label="Thoughts">
+        {thought}
+      </p>
+    </details>
   );
 }
 
 export function TurnArticle({ app, turn, newest }: { app: App; turn: Turn; newest: boolean }): JSX.Element {
   const model = app.model.peek();
-  const speaker = answerer(turn.kind, model);
+  const speaker = answerer(turn, model);
   const mocked = turn.kind === 'mocked' || turn.kind === 'shell';
-  const identity = mocked ? 'mocked' : (model.engines?.agent?.name ?? '');
-  const worked = turn.thought !== '' || turn.steps.length > 0;
+  const asked = turn.approvals.filter(isOpen);
+  const worked = turn.thought !== '' || turn.steps.length > 0 || asked.length > 0;
+  const usage = turn.usage ?? turn.metrics?.usage;
   return (
     <article class="turn" data-turn={turn.id} data-kind={turn.kind} aria-label={`Turn at ${timeWords(turn.at)}`}>
       {turn.said !== '' && (
@@ -46,22 +56,18 @@ export function TurnArticle({ app, turn, newest }: { app: App; turn: Turn; newes
       )}
       {(turn.answer !== '' || turn.cut || worked) && (
         <div class="side agent">
-          <Pennant identity={identity} hoisted />
+          <Pennant identity={mocked ? 'mocked' : identityOf(model, turn.agent)} hoisted />
           <p class="who">{speaker}</p>
-          {turn.thought !== '' && (
-            <details class="thought">
-              <summary>
-                <Icon name="open" small />
-                Thoughts, no part of the answer
-              </summary>
-              <p>{turn.thought}</p>
-            </details>
-          )}
-          {turn.steps.length > 0 && <Steps steps={turn.steps} />}
+          {turn.thought !== '' && <Thought thought={turn.thought} goesOn={turn.thinking} />}
+          {turn.steps.length > 0 && <Steps steps={turn.steps} approvals={turn.approvals} />}
           <p class="said">
             <span data-who="agent">{turn.answer}</span>
             {turn.cut && <span class="cut">{cutWords[turn.cut]}</span>}
           </p>
+          {asked.map((approval) => (
+            <ApprovalCard key={approval.id} app={app} approval={approval} />
+          ))}
+          {usage && <p class="usage">{tokenWords(usage)}</p>}
         </div>
       )}
       <Waterfall turn={turn} newest={newest} recogniser={model.engines?.transcriber?.label ?? null} />

@@ -33,13 +33,11 @@ export function axis(ms: number): number {
 
 const milliseconds = (ms: number): string => Math.round(ms).toLocaleString('en');
 
-/** Who measured, what of it was the gateway's own, and what the model took. */
+/** Who measured, and what of it was the gateway's own. */
 function keyWords({ metrics }: Turn, recogniser: string | null, recognised: boolean): string {
   const by = recogniser && recognised ? ` Recognised by ${full(recogniser)}` : '';
   if (!metrics) return `As seen by this page.${by}`;
-  const { gatewayMs, usage } = metrics;
-  const tokens = usage ? ` ${milliseconds(usage.promptTokens)} tokens in, ${milliseconds(usage.completionTokens)} out.` : '';
-  return `Vela itself ${milliseconds(gatewayMs)} ms.${by}${tokens}`;
+  return `Vela itself ${milliseconds(metrics.gatewayMs)} ms.${by}`;
 }
 
 export function Waterfall({ turn, newest, recogniser }: { turn: Turn; newest: boolean; recogniser: string | null }): JSX.Element | null {

@@ -1,4 +1,6 @@
 import type { App } from '../state/app';
+import { answerByKey } from './ApprovalCard';
+import { closeSheet } from './Artifacts';
 import { goType } from './Composer';
 import { holdSpace, letGoSpace, toggle } from './holding';
 
@@ -23,13 +25,14 @@ function writesHere(target: EventTarget | null): boolean {
 }
 
 function down(app: App, event: KeyboardEvent): void {
+  if (!event.defaultPrevented && !app.settingsOpen.peek() && answerByKey(app, event)) return event.preventDefault();
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (app.settingsOpen.peek()) {
     // The drawer closes itself on Escape.
     return;
   }
   if (event.key === 'Escape') {
-    if (app.stop()) event.preventDefault();
+    if (app.model.peek().talk.held ? app.stop() : closeSheet(app) || app.stop()) event.preventDefault();
     else app.typing.value = false;
   } else if (event.key === '/' && !writesHere(event.target)) {
     if (goType(app)) event.preventDefault();

@@ -2,6 +2,7 @@ import { render } from 'preact';
 import { act } from 'preact/test-utils';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { bench, openMicrophone, settle, type Bench, type BenchOptions } from '../state/fakes';
+import { markedEnd } from './ArtifactBody';
 import { Page } from './Page';
 import { axis } from './Waterfall';
 
@@ -401,7 +402,8 @@ test('what the gateway measured replaces what the page saw', async () => {
   const fall = document.querySelector('.waterfall')!;
   expect(fall.querySelector('summary')!.textContent).toBe('0.60 s from sending to the first word');
   expect([...fall.querySelectorAll('.value')].map((v) => v.textContent)).toEqual(['none', '604 ms']);
-  expect(fall.querySelector('.key')!.textContent).toBe('Vela itself 4 ms. 1,204 tokens in, 88 out.');
+  expect(fall.querySelector('.key')!.textContent).toBe('Vela itself 4 ms.');
+  expect(document.querySelector('.usage')!.textContent).toBe('1,204 tokens in, 88 out');
 });
 
 test('a spoken turn shows its stages', async () => {
@@ -432,3 +434,145 @@ test.each([
 ])('the axis of %i ms is %i ms long', (ms, length) => {
   expect(axis(ms)).toBe(length);
 });
+
+describe('an agent at work', () => {
+  async function working(options: BenchOptions = {}): Promise<Bench> {
+    const b = await page({ turns: 'agent', ...options });
+    await say(b, 'transcript.final', { text: 'look' });
+    await say(b, 'session.state', { value: 'thinking' });
+    await say(b, 'response.created', { responseId: 'r1', turnId: 't1' });
+    return b;
+  }
+  const question = { approvalId: 'a1', callId: 'c1', name: 'bash', summary: '<b>rm</b>', risk: 'high', expiresMs: 60_000 };
+  const card = (): HTMLElement => document.querySelector<HTMLElement>('.ask')!;
+  const buttons = (): HTMLButtonElement[] => [...card().querySelectorAll('button')];
+
+  test('a question takes the focus to its card, and to no button; an answer gives it back', async () => {
+    const b = await working();
+    get('conversation').focus();
+    await say(b, 'approval.request', question);
+    expect(document.activeElement).toBe(card());
+    expect(card().querySelector('.summary')!.textContent).toBe('<b>rm</b>');
+    expect(get('asked').textContent).toContain('may it use bash?');
+    await act(() => buttons()[0]!.click());
+    expect(card()).toBeNull();
+    expect(document.activeElement).toBe(get('conversation'));
+    expect(b.socket().sent.at(-1)!.payload).toEqual({ approvalId: 'a1', allow: false });
+  });
+
+  test('whoever is writing keeps the focus', async () => {
+    const b = await working();
+    const input = get<HTMLTextAreaElement>('type');
+    input.focus();
+    input.value = 'half a';
+    await act(() => void input.dispatchEvent(new Event('input', { bubbles: true })));
+    await say(b, 'approval.request', question);
+    expect(document.activeElement).toBe(input);
+    key(input, 'keydown', { key: 'y' });
+    expect(b.socket().asked).toEqual([]);
+    expect(key(input, 'keydown', { key: '¥', code: 'KeyY', altKey: true }).defaultPrevented).toBe(true);
+    expect(b.socket().sent.at(-1)!.payload).toEqual({ approvalId: 'a1', allow: true });
+  });
+
+  test('Space allows nothing, wherever the focus is, and does not talk from the card', async () => {
+    const b = await working();
+    await say(b, 'approval.request', question);
+    for (const target of [card(), buttons()[1]!]) {
+      target.focus();
+      const down = key(target, 'keydown', { key: ' ' });
+      const up = key(target, 'keyup', { key: ' ' });
+      if (target !== card()) expect([down.defaultPrevented, up.defaultPrevented]).toEqual([true, true]);
+    }
+    expect(b.socket().asked).toEqual([]);
+    expect(card()).not.toBeNull();
+  });
+
+  test('Alt+N denies; other keys, repeats and questions that are over are nothing', async () => {
+    const b = await working();
+    expect(key(document.body, 'keydown', { key: 'n', altKey: true }).defaultPrevented).toBe(false);
+    await say(b, 'approval.request', question);
+    for (const init of [{ key: 'y' }, { key: 'x', altKey: true }, { key: 'y', altKey: true, repeat: true }, { key: 'y', altKey: true, ctrlKey: true }]) {
+      key(document.body, 'keydown', init);
+    }
+    expect(b.socket().asked).toEqual([]);
+    await act(() => card().querySelector('input')!.click());
+    key(document.body, 'keydown', { key: 'n', altKey: true });
+    expect(b.socket().sent.at(-1)!.payload).toEqual({ approvalId: 'a1', allow: false, remember: true });
+  });
+
+  test('without a connection it cannot be answered, and says so', async () => {
+    const b = await working();
+    await say(b, 'approval.request', question);
+    await act(() => b.socket().end(1006));
+    expect(buttons().map((x) => x.disabled)).toEqual([true, true]);
+    expect(card().textContent).toContain('Off: there is no connection to the gateway.');
+  });
+
+  test('a step opens on what went in and out', async () => {
+    const b = await working();
+    await say(b, 'tool.call', { callId: 'c1', name: 'bash', input: { command: 'ls <x>' } });
+    await say(b, 'tool.result', { callId: 'c1', name: 'bash', success: true, output: { content: '<script>1</script>' } });
+    const details = document.querySelector<HTMLDetailsElement>('.step details')!;
+    expect(details.querySelector('pre')).toBeNull();
+    await act(() => {
+      details.open = true;
+      details.dispatchEvent(new Event('toggle'));
+    });
+    expect([...details.querySelectorAll('pre')].map((p) => p.textContent)).toEqual(['command: ls <x>', '<script>1</script>']);
+    expect(details.querySelector('script')).toBeNull();
+  });
+
+  test('artifacts: tabs newest first, moved through by the arrows', async () => {
+    const b = await working();
+    for (const title of ['one', 'two', 'three']) await say(b, 'artifact', { type: 'artifact', artifact_type: 'code', title, content: `${title} <b>`, language: 'go' });
+    const tabs = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('[role="tab"]')];
+    const panel = (): string => get('artifact-panel').querySelector('.lines')!.textContent!;
+    expect(get('artifacts')).toBeNull(); // a narrow page does not bring them over the conversation by itself
+    await act(() => get('open-artifacts').click());
+    expect(tabs().map((t) => t.textContent)).toEqual(['three', 'two', 'one']);
+    expect(tabs().map((t) => t.tabIndex)).toEqual([0, -1, -1]);
+    for (const [stroke, shown] of [['ArrowRight', 'two <b>'], ['End', 'one <b>'], ['ArrowRight', 'three <b>'], ['ArrowLeft', 'one <b>'], ['Home', 'three <b>']]) {
+      key(document.querySelector('[role="tab"][aria-selected="true"]')!, 'keydown', { key: stroke! });
+      expect(panel()).toBe(shown);
+    }
+    await act(() => document.querySelector<HTMLElement>('.artifacts .close')!.click());
+    expect(get('artifacts')).toBeNull();
+    await act(() => get('open-artifacts').click());
+    expect(get('artifacts')).not.toBeNull();
+  });
+
+  test('the agents in the bar: reached by arrows, chosen by Enter, one that is not there says why', async () => {
+    const agents = {
+      default: 'echo',
+      agents: [
+        { name: 'echo', label: 'Echo (built in)', kind: 'echo', available: true, why: '', tools: [] },
+        { name: 'gone', label: 'Gone', kind: '', available: false, why: 'start it', tools: [] },
+        { name: 'claude', label: 'Claude', kind: 'anthropic', available: true, why: '', tools: ['a', 'b', 'c', 'd', 'e', 'f'] },
+      ],
+    };
+    const b = await page({ turns: 'agent', agents });
+    await act(settle);
+    await act(() => get('agent-choice').click());
+    const options = [...document.querySelectorAll<HTMLElement>('[role="option"]')];
+    expect(document.activeElement).toBe(options[0]);
+    key(options[0]!, 'keydown', { key: 'ArrowDown' });
+    expect(document.activeElement!.textContent).toBe('GoneNot there: start it.');
+    key(options[1]!, 'keydown', { key: 'Enter' });
+    expect(b.socket().asked).toEqual([]);
+    key(options[1]!, 'keydown', { key: 'End' });
+    expect(document.activeElement!.textContent).toBe('ClaudeTools: a, b, c, d and 2 more');
+    key(options[2]!, 'keydown', { key: ' ' });
+    expect(b.socket().sent.at(-1)).toMatchObject({ type: 'session.start', payload: { agent: 'claude' } });
+    expect(document.activeElement).toBe(get('agent-choice'));
+    await say(b, 'session.state', { value: 'thinking' });
+    expect(get<HTMLButtonElement>('agent-choice').disabled).toBe(true);
+    expect(get('agent-choice-why').textContent).toBe('Off during a turn.');
+  });
+});
+
+test.each([
+  ['short', 'a\nb', 3],
+  ['one very long line', 'x'.repeat(5000), 0],
+  ['many lines', 'x\n'.repeat(5000), 3000],
+  ['much', `${'x'.repeat(1500)}\n`.repeat(200), 39 * 1501],
+])('%s: what is drawn with its marks', (_, text, end) => expect(markedEnd(text)).toBe(end));

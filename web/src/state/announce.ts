@@ -1,4 +1,4 @@
-import type { TurnKind } from './talk';
+import type { Turn } from './talk';
 import { agentName, connectionWord, phaseWords, type Model } from './view';
 
 /**
@@ -6,10 +6,10 @@ import { agentName, connectionWord, phaseWords, type Model } from './view';
  * text or seconds. What went wrong is told by the banner, which is an alert.
  */
 export function announcements(before: Model, after: Model): string[] {
-  return [...connection(before, after), ...turns(before, after), ...phase(before, after)];
+  return [...connectionTold(before, after), ...turns(before, after), ...artifacts(before, after), ...phase(before, after)];
 }
 
-function connection(before: Model, after: Model): string[] {
+export function connectionTold(before: Model, after: Model): string[] {
   const ready = (m: Model): boolean => m.connection.state === 'connected' && m.talk.sessionId !== null && !m.talk.kept;
   if (!ready(before) && ready(after)) return ['Connected'];
   const { state } = after.connection;
@@ -25,13 +25,19 @@ function turns(before: Model, after: Model): string[] {
     if (unchanged.has(turn) || turn.past) continue;
     const was = before.talk.turns.find((t) => t.id === turn.id);
     if (!was && turn.said) told.push(`You said: ${turn.said}`);
-    if (turn.done && !was?.done && turn.answer) told.push(`${answerer(turn.kind, after)}: ${turn.answer}`);
+    if (turn.done && !was?.done && turn.answer) told.push(`${answerer(turn, after)}: ${turn.answer}`);
   }
   return told;
 }
 
-export function answerer(kind: TurnKind, model: Model): string {
-  return kind === 'mocked' || kind === 'shell' ? 'Mocked assistant' : agentName(model);
+export function answerer({ kind, agent }: Turn, model: Model): string {
+  return kind === 'mocked' || kind === 'shell' ? 'Mocked assistant' : agentName(model, agent);
+}
+
+function artifacts({ talk: before }: Model, { talk: after }: Model): string[] {
+  if (before.artifacts === after.artifacts || after.artifacts.length === 0) return [];
+  const last = before.artifacts.at(-1)?.id ?? 0;
+  return after.artifacts.filter(({ id }) => id > last).map(({ title }) => `New artifact, ${title}`);
 }
 
 function phase(before: Model, after: Model): string[] {

@@ -1,20 +1,26 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
-import type { ClientEventV2, ServerEvent, ServerEventV2 } from '@vela/protocol';
+import type { ClientEventV2, ServerEvent } from '@vela/protocol';
 import { gatewayRate } from '../audio/chunker';
 import { LevelTrace } from '../audio/levels';
 import type { InputDevice, MicrophoneEvents, OpenMicrophone } from '../audio/microphone';
+import type { ServerEventV2 } from '@vela/protocol';
+import type { Agents } from '../client/agents';
 import { Client } from '../client/client';
 import { Connection, type Cause, type ConnectionStatus, type OpenSocket, type Timers } from '../client/connection';
 import { readTurns, socketAddress, type Engines, type Turns } from '../client/engines';
-import { announcements } from './announce';
+import { announcements, connectionTold } from './announce';
+import { isOpen, keepAnswers, takeAnswers, type Approval } from './approvals';
 import type { BannerAction } from './banner';
+import { agentChoice } from './choice';
 import { helm } from './helm';
 import { Hold } from './hold';
 import { readSettings, writeSettings, type Settings } from './settings';
+import { statusFor, type Status } from './status';
 import { nothingSaid, reduce, type Action, type Unsent } from './talk';
 import { isOver, isToken, readToken, tokenIn, writeToken } from './token';
 import { transcript, transcriptName } from './transcript';
-import type { Model, SignIn } from './view';
+import { choose, onArtifact, unwatched, type Viewer } from './viewer';
+import { type Model, type SignIn } from './view';
 
 /** What the page needs of the browser; a test hands in its own. */
 export interface Browser {
@@ -31,6 +37,7 @@ export interface Browser {
   steady(): number;
   vibrate(): void;
   fetchEngines(token: string | null): Promise<Engines | 'sign in' | null>;
+  fetchAgents(token: string | null): Promise<Agents | null>;
   openMicrophone(deviceId: string, events: MicrophoneEvents): Promise<OpenMicrophone>;
   inputDevices(): Promise<InputDevice[]>;
   socket?: OpenSocket;
@@ -51,6 +58,8 @@ export class App {
   readonly draft = signal('');
   /** Whether a phone, which has no place for both, shows the typed input. */
   readonly typing = signal(false);
+  /** What the user did with the artifacts. */
+  readonly viewer = signal<Viewer>(unwatched);
   readonly levels = new LevelTrace();
   #browser: Browser;
   #first: Connection; // version 1: deterministic turns
@@ -60,11 +69,18 @@ export class App {
   #lastTurn = 0; // when the session was last used, in ms of the clock
   #announced = 0;
   #fresh = true; // whether this page has had no session yet
+  #again = false; // whether what comes happened before
+  #asked = ''; // the agent that was chosen, until the gateway says who answers
+  #statusTimer: unknown = null;
+  #statusTold = -Infinity; // when a status was read out last, in ms of the clock
+  #deadlines = new Map<string, unknown>(); // of the questions that wait for an answer: their timers
+  #answers: Map<string, 'allowed' | 'denied'>; // what was answered before the page was loaded again
 
   constructor(browser: Browser) {
     this.#browser = browser;
     this.#settings.value = readSettings(browser.storage);
     this.#takeToken();
+    this.#answers = takeAnswers(browser.tabStorage);
     const common = {
       url: () => socketAddress(browser.location, this.model.value.turns),
       token: () => this.#token,
@@ -78,7 +94,13 @@ export class App {
     });
     this.#second = new Client({
       ...common,
-      settings: () => ({ turns: 'agent', interrupt: true, audio: { input: { encoding: 'pcm16', rate: gatewayRate, framing: 'binary' } } }),
+      settings: () => ({
+        turns: 'agent',
+        interrupt: true,
+        approvals: true,
+        audio: { input: { encoding: 'pcm16', rate: gatewayRate, framing: 'binary' } },
+        ...this.#wantedAgent(),
+      }),
       storage: browser.tabStorage,
       onStatus: (status) => this.#onStatus(status, 'agent'),
       onEvent: (event) => this.#onEvent(event),
@@ -153,12 +175,37 @@ export class App {
       return this.#askForToken();
     }
     this.#set({ engines, turns: asked ?? engines?.turns ?? 'deterministic' });
+    await this.#meetAgents();
     this.#line.connect();
   }
 
   async refreshEngines(): Promise<void> {
     const engines = await this.#askEngines();
     if (engines && engines !== 'sign in') this.#set({ engines });
+    await this.#meetAgents();
+  }
+
+  /** Who could answer. Only a choice that was made before has to wait for it. */
+  async #meetAgents(): Promise<void> {
+    if (!this.#isSecond) return;
+    const met = this.#browser.fetchAgents(this.#token).then((agents) => {
+      if (agents) this.#set({ agents });
+    });
+    if (this.settings.value.agent !== '' && !this.model.value.agents) await met;
+  }
+
+  /** The agent that was chosen, as long as it is there: a session with another one would be refused. */
+  #wantedAgent(): { agent?: string } {
+    const { agent } = this.settings.value;
+    return this.model.value.agents?.agents.some((a) => a.name === agent && a.available) ? { agent } : {};
+  }
+
+  /** Lets another agent answer from the next turn on. It is kept for the next visit when the gateway has taken it. */
+  chooseAgent(name: string): void {
+    const choice = agentChoice(this.model.value);
+    const chosen = choice?.others?.find((a) => a.name === name);
+    if (!chosen?.available || choice!.off !== '' || name === choice!.present.name) return;
+    if (this.#second.send({ type: 'session.start', payload: { agent: name } }) !== null) this.#asked = name;
   }
 
   #askEngines(): ReturnType<Browser['fetchEngines']> {
@@ -197,6 +244,7 @@ export class App {
     const begun = this.model.value.talk.turns.length > 0;
     const turns = begun ? this.model.value.turns : (asked ?? engines?.turns ?? this.model.value.turns);
     this.#set({ signIn: null, turns, ...(engines && { engines }) });
+    await this.#meetAgents();
     this.#line.connect();
   }
 
@@ -221,12 +269,15 @@ export class App {
 
   /** The page goes, or is loaded again: its session waits for it. */
   leaving(): void {
-    if (this.#isSecond) this.#second.keep();
+    if (!this.#isSecond) return;
+    this.#second.keep();
+    keepAnswers(this.#browser.tabStorage, this.#approvals());
   }
 
   /** The page did not go after all. */
   stayed(): void {
     this.#second.unkeep();
+    takeAnswers(this.#browser.tabStorage);
   }
 
   press(): void {
@@ -280,6 +331,42 @@ export class App {
     if (model.talk.turns.length > 0) this.#browser.save(transcriptName(model), transcript(model));
   }
 
+  /** Answers a question about a tool, and says whether the answer went out. */
+  answer(id: string, allow: boolean, remember: boolean): boolean {
+    if (!this.#approvals().some((a) => a.id === id && isOpen(a))) return false;
+    if (this.#second.send({ type: 'approval.answer', payload: { approvalId: id, allow, ...(remember && { remember }) } }) === null) return false;
+    this.#dispatch({ type: 'answered', id, allow });
+    return true;
+  }
+
+  #approvals(): readonly Approval[] {
+    const { turns, open } = this.model.value.talk;
+    return turns.find((t) => t.id === open)?.approvals ?? [];
+  }
+
+  /** A question that nobody answers in time is a no, also where the gateway's word of it does not come. */
+  #watchDeadlines(): void {
+    const { timers } = this.#browser;
+    const open = this.#approvals().filter(isOpen);
+    for (const [id, timer] of this.#deadlines) {
+      if (open.some((a) => a.id === id)) continue;
+      timers.clear(timer);
+      this.#deadlines.delete(id);
+    }
+    for (const { id, until } of open) {
+      if (this.#deadlines.has(id)) continue;
+      this.#deadlines.set(id, timers.set(() => this.#dispatch({ type: 'too late', id }), until - timers.now()));
+    }
+  }
+
+  showArtifacts(open: boolean): void {
+    this.viewer.value = { ...this.viewer.value, open };
+  }
+
+  chooseArtifact(id: number): void {
+    this.viewer.value = choose(this.viewer.value, this.model.value.talk.artifacts, id);
+  }
+
   runMockedTurn(): void {
     if (helm(this.model.value).mocked.disabled) return;
     if (!this.#send({ type: 'mocked.turn.trigger', payload: {} })) return;
@@ -302,6 +389,7 @@ export class App {
     this.#line.disconnect();
     this.#hold.closeMicrophone();
     this.#set({ turns, microphone: 'closed' });
+    void this.#meetAgents();
     this.#line.connect();
   }
 
@@ -375,14 +463,54 @@ export class App {
 
   #onEvent(event: ServerEvent | ServerEventV2): void {
     const back = event.type === 'session.ready' && this.model.value.talk.turns.length > 0;
+    if (event.type === 'session.ready') this.#again = 'recovered' in event.payload && event.payload.recovered;
+    const { artifacts, status } = this.model.value.talk;
     this.#dispatch({ type: 'server', event });
+    switch (event.type) {
+      case 'session.ready':
+        this.#onAgent(event.payload);
+        break;
+      case 'status':
+        this.#onStatusOfAgent(status);
+        break;
+      case 'artifact':
+        this.viewer.value = onArtifact(this.viewer.value, artifacts);
+        break;
+      case 'approval.request':
+        this.#onQuestion(event.payload.approvalId);
+    }
     if (event.type === 'session.ready' || event.type === 'session.state') this.#lastTurn = this.#browser.timers.now();
     if (event.type === 'session.ready' && !('recovered' in event.payload && event.payload.recovered)) this.#fresh = false;
     if (back) void this.refreshEngines(); // another gateway may have come up in its place
   }
 
+  #onAgent(ready: object): void {
+    if (this.#asked === '' || !('agent' in ready)) return;
+    if (ready.agent === this.#asked) this.change({ agent: this.#asked });
+    this.#asked = '';
+  }
+
+  /** It goes when no other follows. A screen reader hears of one now and then, and not what the phase has said already. */
+  #onStatusOfAgent(before: Status | null): void {
+    const { timers } = this.#browser;
+    timers.clear(this.#statusTimer);
+    this.#statusTimer = timers.set(() => this.#dispatch({ type: 'status over' }), statusFor);
+    const { status } = this.model.value.talk;
+    if (!status || this.#again || (before?.verb === status.verb && before.detail === status.detail) || status.action === 'thinking') return;
+    if (timers.now() - this.#statusTold < betweenStatuses) return;
+    this.#statusTold = timers.now();
+    this.#tell([`${status.verb} ${status.detail}`.trim()]);
+  }
+
+  #onQuestion(id: string): void {
+    const answer = this.#answers.get(id);
+    if (answer) this.#dispatch({ type: 'answered', id, allow: answer === 'allowed' });
+    else if (!this.#again) this.#browser.vibrate();
+  }
+
   /** Everything that was missed is here. */
   #onCaughtUp(): void {
+    this.#again = false;
     const { talk } = this.model.value;
     if (this.#fresh) this.#second.send({ type: 'history.get', payload: {} });
     this.#fresh = false;
@@ -398,24 +526,34 @@ export class App {
       this.#browser.vibrate();
     }
     this.#set({ talk: this.#reduced(action) });
+    if (this.#isSecond) this.#watchDeadlines();
   }
 
   #reduced(action: Action): Model['talk'] {
-    return reduce(this.model.value.talk, action, { clock: this.#browser.timers.now(), steady: this.#browser.steady() });
+    return reduce(this.model.value.talk, action, { clock: this.#browser.timers.now(), steady: this.#browser.steady(), again: this.#again });
   }
 
   #set(change: Partial<Model>): void {
     const before = this.model.value;
     this.#model.value = { ...before, ...change };
-    const said = announcements(before, this.#model.value).map((text) => ({ id: ++this.#announced, text }));
+    // A page that is loaded again hears what it has told before.
+    this.#tell(this.#again && this.#fresh ? connectionTold(before, this.#model.value) : announcements(before, this.#model.value));
+  }
+
+  #tell(texts: readonly string[]): void {
+    if (texts.length === 0) return;
+    const said = texts.map((text) => ({ id: ++this.#announced, text }));
     // A few stay, since a screen reader may not have come to the one before.
-    if (said.length > 0) this.#spoken.value = [...this.#spoken.value, ...said].slice(-5);
+    this.#spoken.value = [...this.#spoken.value, ...said].slice(-5);
   }
 
   async #findDevices(): Promise<void> {
     this.#devices.value = await this.#browser.inputDevices();
   }
 }
+
+/** A screen reader is not to speak of nothing else. */
+const betweenStatuses = 2000;
 
 function isClosed(cause: Cause | null, code: number): boolean {
   return cause?.kind === 'closed' && cause.code === code;
@@ -431,6 +569,7 @@ const nothing: Model = {
   talk: nothingSaid,
   turns: 'deterministic',
   engines: null,
+  agents: null,
   microphone: 'closed',
   tapInsteadOfHold: false,
   signIn: null,

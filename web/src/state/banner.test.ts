@@ -14,6 +14,7 @@ function model(connection: Partial<ConnectionStatus> = {}, talk: Partial<Talk> =
     engines,
     microphone: 'open',
     tapInsteadOfHold: false,
+    agents: null,
     signIn: null,
     ...change,
   };

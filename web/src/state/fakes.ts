@@ -2,6 +2,7 @@
 import type { Chunk } from '../audio/chunker';
 import { MicrophoneError, type MicrophoneEvents, type MicrophoneFault } from '../audio/microphone';
 import { FakeSocket, FakeStore, FakeTimers } from '../client/fakes';
+import type { Agents } from '../client/agents';
 import type { Engines, Turns } from '../client/engines';
 import { App } from './app';
 
@@ -65,7 +66,10 @@ export interface BenchOptions {
   turns?: Turns;
   search?: string;
   engines?: Engines | null;
+  agents?: Agents | null | Promise<Agents>;
   greet?: boolean;
+  /** What an earlier visit left in the browser. */
+  stored?: Map<string, string>;
   hash?: string;
   tab?: FakeStore;
   /** What the gateway makes of who asks. */
@@ -74,12 +78,11 @@ export interface BenchOptions {
 
 /** An app that has started and, unless told otherwise, was greeted by the gateway. */
 export async function bench(options: BenchOptions = {}): Promise<Bench> {
-  const { turns = 'deterministic', search = '', engines: has = engines, greet = true, hash = '', tab = new FakeStore(), admits = () => true } = options;
+  const { turns = 'deterministic', search = '', engines: has = engines, agents = null, greet = true, hash = '', tab = new FakeStore(), stored = new Map<string, string>(), admits = () => true } = options;
   const sockets: FakeSocket[] = [];
   const timers = new FakeTimers();
   const microphone = new FakeMicrophone();
   const addresses: string[] = [];
-  const stored = new Map<string, string>();
   const saved: { name: string; text: string }[] = [];
   const app = new App({
     location: { protocol: 'http:', host: 'gateway', search, hash },
@@ -91,6 +94,7 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
     steady: () => timers.now(),
     vibrate: () => {},
     fetchEngines: async (token) => (admits(token) ? has && { ...has, turns } : 'sign in'),
+    fetchAgents: async () => agents,
     openMicrophone: microphone.open,
     inputDevices: async () => [],
     socket: (url, protocols) => {

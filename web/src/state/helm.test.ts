@@ -12,6 +12,7 @@ function model(change: Partial<Omit<Model, 'talk'>> = {}, talk: Partial<Talk> = 
     engines,
     microphone: 'open',
     tapInsteadOfHold: false,
+    agents: null,
     signIn: null,
     ...change,
   };

@@ -1,4 +1,5 @@
-import { connectionWord, faultOf, phaseWords, type Fault, type Model } from './view';
+import { isOpen } from './approvals';
+import { agentName, connectionWord, faultOf, phaseWords, type Fault, type Model } from './view';
 import type { Unsent } from './talk';
 
 export type ControlShape = 'microphone' | 'microphone struck' | 'shell';
@@ -13,6 +14,8 @@ export interface Helm {
   small: string;
   /** Whether the title is what was said and not sent: pale, with Dismiss. */
   unsent: boolean;
+  /** Whether what the agent says that it does may stand in the title's place. */
+  told: boolean;
   /** "or hold Space" is told only where it is true. */
   spaceHint: boolean;
   control: {
@@ -160,10 +163,10 @@ function controlLabel(model: Model): string {
   return tap ? 'Press to talk' : 'Hold to talk';
 }
 
-type Words = Pick<Helm, 'tone' | 'word' | 'title' | 'small' | 'unsent' | 'spaceHint'>;
+type Words = Pick<Helm, 'tone' | 'word' | 'title' | 'small' | 'unsent' | 'told' | 'spaceHint'>;
 
 function words(model: Model, there: boolean, fault: Fault | null): Words {
-  const plain = { unsent: false, spaceHint: false };
+  const plain = { unsent: false, told: false, spaceHint: false };
   if (model.talk.unsent && !model.talk.held) return { ...plain, ...unsentWords(model, there) };
   if (!there) return { ...plain, ...connectionWords(model) };
   const { talk } = model;
@@ -174,14 +177,22 @@ function words(model: Model, there: boolean, fault: Fault | null): Words {
     return { ...plain, tone: 'bad', word: 'Microphone off', title, small: small + typeMeanwhile };
   }
   if (talk.held) return { ...plain, tone, word, title: model.tapInsteadOfHold ? 'Press again to send' : 'Let go anywhere to send', small: '' };
-  if (inFlight(talk)) return { ...plain, tone, word, ...inFlightWords(model) };
+  if (isAsked(model)) {
+    return { ...plain, tone, word, title: `${agentName(model)} waits for your answer`, small: 'Allow or deny it, in the conversation above.' };
+  }
+  if (inFlight(talk)) return { ...plain, tone, word, ...inFlightWords(model), told: true };
   if (model.microphone === 'opening' && model.turns === 'agent') {
     return { ...plain, tone, word, title: 'Waiting for the microphone', small: 'Allow it, if the browser asks.' };
   }
   return { ...plain, tone, word, ...idleWords(model) };
 }
 
-function unsentWords(model: Model, there: boolean): Omit<Words, 'spaceHint'> {
+/** Whether the agent asks for something, which nothing but an answer ends. */
+function isAsked({ talk }: Model): boolean {
+  return talk.turns.find((t) => t.id === talk.open)?.approvals.some(isOpen) === true;
+}
+
+function unsentWords(model: Model, there: boolean): Omit<Words, 'spaceHint' | 'told'> {
   const { text, why } = model.talk.unsent!;
   const base = there
     ? { tone: model.talk.phase, word: phaseWords[model.talk.phase] }

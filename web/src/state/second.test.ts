@@ -210,7 +210,7 @@ describe('on the way to an answer', () => {
     b.socket().say('tool.result', { callId: 'c2', name: 'grep', success: false });
     expect(last(b)).toMatchObject({ thought: 'Let me see.', answer: '' });
     expect(last(b).steps.map((s) => [s.name, s.detail, s.state])).toEqual([
-      ['read_file', '3', 'done'],
+      ['read_file', 'session/fsm.go', 'done'],
       ['grep', 'evCancel', 'failed'],
       ['wait', '', 'running'],
     ]);
@@ -383,7 +383,16 @@ describe('a page that is loaded again', () => {
     return tab;
   }
 
+  /** What the gateway says again: the session's first idle, and its first turn. */
+  function again(b: Bench): void {
+    b.socket().say('session.state', { value: 'idle' });
+    half(b, 'one');
+    rest(b, 'one');
+  }
+
   const items = [
+    { role: 'user', text: 'before', at: 900 },
+    { role: 'assistant', text: 'There was something', at: 901 },
     { role: 'user', text: 'one', at: 1000 },
     { role: 'assistant', text: 'You said: one', at: 1001 },
   ];
@@ -392,29 +401,33 @@ describe('a page that is loaded again', () => {
     const b = await agent({ tab: await left(), greet: false });
     expect(sessionWord(talk(b))).toBe('Kept');
     expect(view(b).title).toBe('Connecting');
-    b.socket().welcome(10, 15);
-    expect(b.socket().sent[0]!.payload.after).toBe(10);
+    b.socket().welcome(0, 15);
+    expect(b.socket().sent[0]!.payload.after).toBe(0);
+    again(b);
     half(b, 'two', 2);
     expect(b.socket().asked).toEqual(['history.get']);
     b.socket().say('history', { items });
     expect(talk(b).turns.map((t) => [t.said, t.answer, t.past])).toEqual([
-      ['one', 'You said: one', true],
+      ['before', 'There was something', true],
+      ['one', 'You said: one', false],
       ['two', 'You said: ', false],
     ]);
+    expect(talk(b).turns[1]!.usage).toEqual({ promptTokens: 1204, completionTokens: 88 });
     rest(b, 'two', 2);
     expect(last(b).answer).toBe('You said: two');
-    expect(b.app.announcements.value.map((a) => a.text)).not.toContain('You said: one');
+    expect(b.app.announcements.value.map((a) => a.text)).toEqual(['Connecting', 'Connected', 'Echo: You said: two', 'Idle']);
     expect(talk(b).newSession).toBe(false);
   });
 
   test('a turn that came to its end meanwhile is there once', async () => {
     const b = await agent({ tab: await left(), greet: false });
-    b.socket().welcome(10, 18);
+    b.socket().welcome(0, 18);
+    again(b);
     half(b, 'two', 2);
     rest(b, 'two', 2);
     const cut = { role: 'assistant', text: 'You said: two', heardText: 'You', at: 3 };
     b.socket().say('history', { items: [...items, { role: 'user', text: 'two', at: 2 }, cut] });
-    expect(talk(b).turns.map((t) => t.said)).toEqual(['one', 'two']);
+    expect(talk(b).turns.map((t) => t.said)).toEqual(['before', 'one', 'two']);
     expect(last(b).past).toBe(false);
   });
 
@@ -473,7 +486,7 @@ describe('the conversation as a whole', () => {
           '**You**, 00:16 UTC',
           '> # one\n> two',
           '**Echo**',
-          '- read_file `a b c`',
+          '- `read_file` `a b c` (not finished)',
           '> half',
           '(you interrupted)\n',
         ].join('\n\n'),

@@ -6,6 +6,8 @@ export interface Settings {
   tapInsteadOfHold: boolean;
   /** '' is the system's own choice. */
   deviceId: string;
+  /** Who is to answer, by name; '' is the gateway's own choice. */
+  agent: string;
 }
 
 type Store = Pick<Storage, 'getItem' | 'setItem'>;
@@ -23,6 +25,7 @@ export function readSettings(store: Store | null): Settings {
     theme: theme === 'light' || theme === 'dark' ? theme : 'system',
     tapInsteadOfHold: get('tap') === 'yes',
     deviceId: get('device'),
+    agent: get('agent'),
   };
 }
 
@@ -31,6 +34,7 @@ export function writeSettings(store: Store | null, settings: Settings): void {
     store?.setItem('vela.theme', settings.theme);
     store?.setItem('vela.tap', settings.tapInsteadOfHold ? 'yes' : 'no');
     store?.setItem('vela.device', settings.deviceId);
+    store?.setItem('vela.agent', settings.agent);
   } catch {
     // They hold until the page is closed.
   }

@@ -1,22 +1,15 @@
-import type { HistoryItem, ServerEvent, ServerEventV2, State, TurnMetricsPayload } from '@vela/protocol';
+import type { HistoryItem, ServerEvent, State, TurnMetricsPayload, Usage } from '@vela/protocol';
+import type { ArtifactPayload, ServerEventV2 } from '@vela/protocol';
+import { asked, decided, settled, withdrawn, type Approval } from './approvals';
+import { keptArtifacts, readBody, titleOf, type Artifact } from './artifacts';
+import { statusOf, type Status } from './status';
+import { abandoned, called, returned, type Step } from './steps';
 
 /** How a turn began: the fixed turn, the control shell of deterministic turns, a voice, or the keyboard. */
 export type TurnKind = 'mocked' | 'shell' | 'voice' | 'text';
 
 /** Why an answer is not whole. */
 export type Cut = 'cancelled' | 'interrupted' | 'lost' | 'failed' | 'stopped';
-
-/** One use of a tool. */
-export interface Step {
-  id: string;
-  name: string;
-  /** What of its input says most. */
-  detail: string;
-  state: 'running' | 'done' | 'failed' | 'unknown';
-  began: number;
-  /** How long it took, in ms of one clock; null while it runs, and where nobody knows. */
-  took: number | null;
-}
 
 export interface Turn {
   id: number;
@@ -34,8 +27,15 @@ export interface Turn {
   /** The gateway's own name of the turn, and its measurements once it is over. */
   turnId: string | null;
   metrics: TurnMetricsPayload | null;
+  /** Who answers, by name; '' where nobody said. */
+  agent: string;
   thought: string;
+  /** Whether the thought goes on. */
+  thinking: boolean;
   steps: readonly Step[];
+  approvals: readonly Approval[];
+  /** What the answer took of a model, where the agent says. */
+  usage: Usage | null;
   /** Said before this page was there: read from the history, not heard by it. */
   past: boolean;
 }
@@ -89,6 +89,14 @@ export interface Talk {
   unsure: boolean;
   /** A new conversation was asked for. */
   clearing: boolean;
+  /** Who answers in this session, by name; '' in version 1, and before session.ready. */
+  agent: string;
+  /** What the agent says that it does, until that is over. */
+  status: Status | null;
+  /** The last ones, oldest first. */
+  artifacts: readonly Artifact[];
+  /** What the conversation took of a model, as far as this page heard it; null where no agent says. */
+  spent: Usage | null;
   nextId: number;
 }
 
@@ -104,6 +112,9 @@ export type Action =
   | { type: 'triggered' }
   | { type: 'submitted'; text: string; id: string }
   | { type: 'clearing' }
+  | { type: 'answered'; id: string; allow: boolean }
+  | { type: 'too late'; id: string }
+  | { type: 'status over' }
   | { type: 'discarded' }
   | { type: 'too short' }
   | { type: 'hold lost'; why: Unsent }
@@ -115,9 +126,15 @@ export type Action =
 export interface When {
   clock: number;
   steady: number;
+  /** Whether it is told now and happened before, so that the gateway's clock is to be asked. */
+  again?: boolean;
 }
 
 const keptTurns = 200;
+
+/** More than anybody reads of what is no part of the answer, in characters and in uses of tools. */
+const longestThought = 200_000;
+const mostSteps = 500;
 
 export const nothingSaid: Talk = {
   sessionId: null,
@@ -140,6 +157,10 @@ export const nothingSaid: Talk = {
   typed: null,
   unsure: false,
   clearing: false,
+  agent: '',
+  status: null,
+  artifacts: [],
+  spent: null,
   nextId: 1,
 };
 
@@ -167,6 +188,12 @@ export function reduce(talk: Talk, action: Action, when: When): Talk {
       return { ...begun(talk), inFlight: 'text', typed: { text: action.text, id: action.id }, since: when.clock };
     case 'clearing':
       return { ...talk, clearing: true, failure: null, newSession: false };
+    case 'answered':
+      return decide(talk, action.id, action.allow ? 'allowed' : 'denied');
+    case 'too late':
+      return decide(talk, action.id, 'too late');
+    case 'status over':
+      return { ...talk, status: null };
     case 'discarded':
       return { ...talk, held: null, partial: '', since: when.clock };
     case 'too short':
@@ -206,7 +233,7 @@ function running(talk: Talk): boolean {
 
 /** The session is over: nothing is active, and everything that was shown stays. */
 function gone(talk: Talk, when: When): Talk {
-  const kept = patch(talk, (turn) => ({ ...turn, cut: turn.cut ?? 'lost', steps: turn.steps.map(abandoned) }));
+  const kept = patch(talk, (turn) => over({ ...turn, cut: turn.cut ?? 'lost' }));
   return {
     ...kept,
     unsent: unsentText(talk),
@@ -221,6 +248,7 @@ function gone(talk: Talk, when: When): Talk {
     open: null,
     unsure: false,
     clearing: false,
+    status: null,
     since: when.clock,
   };
 }
@@ -258,26 +286,44 @@ function server(talk: Talk, event: ServerEvent | ServerEventV2, when: When): Tal
       if (!talk.held && !talk.inFlight) return talk;
       return { ...talk, partial: event.payload.text, settled: sharedWords(talk.partial, event.payload.text) };
     case 'transcript.final':
-      return final(talk, event.payload.text, when);
+      return final(talk, event.payload.text, when, 'ts' in event ? event.ts : undefined);
     case 'response.text.delta':
-      return delta(talk, event.payload.text, when);
+      return delta(talk.status?.action === 'thinking' ? { ...talk, status: null } : talk, event.payload.text, when);
     case 'response.completed':
-      return { ...patch(talk, (turn) => ({ ...turn, done: true, cut: null })), open: null };
+      return completed(talk, 'usage' in event.payload ? event.payload.usage : undefined);
     case 'error':
       return failed(talk, event.payload);
     case 'response.created':
-      return patch(talk.open === null ? opened(talk, '', when) : talk, (turn) => ({ ...turn, turnId: event.payload.turnId }));
+      return patch(answering({ ...talk, failure: null }, when, event.ts), (turn) => ({ ...turn, turnId: event.payload.turnId, agent: talk.agent }));
     case 'response.cancelled':
       return {
-        ...patch(talk, (turn) => ({ ...turn, cut: cutBy[event.payload.reason] ?? 'failed', steps: turn.steps.map(abandoned) })),
+        ...patch(talk, (turn) => over({ ...turn, cut: cutBy[event.payload.reason] ?? 'failed' })),
         open: null,
+        status: null,
       };
     case 'thinking.delta':
-      return patch(talk, (turn) => ({ ...turn, thought: turn.thought + event.payload.text }));
+      return patch(talk, (turn) => ({ ...turn, thought: (turn.thought + event.payload.text).slice(0, longestThought), thinking: true }));
     case 'tool.call':
-      return patch(talk, (turn) => ({ ...turn, steps: [...turn.steps, step(event.payload, event.ts ?? when.clock)] }));
+      return patch(talk, (turn) => ({ ...turn, thinking: false, steps: [...turn.steps, called(event.payload, event.ts ?? when.clock)].slice(-mostSteps) }));
     case 'tool.result':
-      return patch(talk, (turn) => ({ ...turn, steps: turn.steps.map((s) => stepped(s, event.payload, event.ts ?? when.clock)) }));
+      return patch(talk, (turn) => ({
+        ...turn,
+        steps: turn.steps.map((s) => returned(s, event.payload, event.ts ?? when.clock)),
+        approvals: settled(turn.approvals, event.payload.callId),
+      }));
+    case 'approval.request':
+      return patch(answering(talk, when, event.ts), (turn) => ({
+        ...turn,
+        thinking: false,
+        approvals: [
+          ...turn.approvals.filter((a) => a.id !== event.payload.approvalId),
+          asked(event.payload, when.again ? Math.min(event.ts ?? when.clock, when.clock) : when.clock),
+        ],
+      }));
+    case 'status':
+      return { ...talk, status: statusOf(event.payload, when.clock, toolRuns(talk)) };
+    case 'artifact':
+      return artifact(talk, event.payload, event.ts ?? when.clock);
     case 'turn.metrics':
       return patchWhere(talk, (turn) => turn.turnId === event.payload.turnId && !turn.past, (turn) => ({ ...turn, metrics: event.payload }));
     case 'history':
@@ -289,37 +335,48 @@ function server(talk: Talk, event: ServerEvent | ServerEventV2, when: When): Tal
 
 const cutBy: Record<string, Cut> = { client: 'cancelled', barge_in: 'interrupted', error: 'failed', shutdown: 'stopped' };
 
-function ready(talk: Talk, payload: { sessionId: string; recovered?: boolean; interrupt?: boolean }, when: When): Talk {
+/** The turn's answer ends here, whole or not. */
+function over(turn: Turn): Turn {
+  return { ...turn, thinking: false, steps: turn.steps.map(abandoned), approvals: withdrawn(turn.approvals) };
+}
+
+function completed(talk: Talk, usage: Usage | undefined): Talk {
+  const { spent } = talk;
+  const sum = usage && {
+    promptTokens: (spent?.promptTokens ?? 0) + usage.promptTokens,
+    completionTokens: (spent?.completionTokens ?? 0) + usage.completionTokens,
+  };
+  const done = patch(talk, (turn) => over({ ...turn, done: true, cut: null, usage: usage ?? null }));
+  return { ...done, open: null, status: null, spent: sum ?? spent };
+}
+
+function decide(talk: Talk, id: string, outcome: 'allowed' | 'denied' | 'too late'): Talk {
+  return patch(talk, (turn) => ({ ...turn, approvals: turn.approvals.map((a) => decided(a, id, outcome)) }));
+}
+
+function artifact(talk: Talk, payload: ArtifactPayload, at: number): Talk {
+  const body = readBody(payload);
+  if (!body) return talk;
+  const next: Artifact = { id: talk.nextId, title: titleOf(payload.title, body), at, agent: talk.agent, body };
+  return { ...talk, artifacts: [...talk.artifacts, next].slice(-keptArtifacts), nextId: talk.nextId + 1 };
+}
+
+function ready(talk: Talk, payload: { sessionId: string; recovered?: boolean; interrupt?: boolean; agent?: string }, when: When): Talk {
   const before = talk.kept && !payload.recovered ? gone(talk, when) : talk;
   return {
     ...before,
     sessionId: payload.sessionId,
     interrupt: payload.interrupt === true,
+    agent: payload.agent ?? '',
     newSession: before.newSession || (before.sessionId === null && before.turns.length > 0),
     ended: false,
     kept: false,
   };
 }
 
-/** What of a tool's input is shown beside its name: the first thing in it that is a word. */
-function step(call: { callId: string; name: string; input: Record<string, unknown> }, at: number): Step {
-  const detail = Object.values(call.input).find((value) => typeof value === 'string' || typeof value === 'number');
-  return { id: call.callId, name: call.name, detail: detail === undefined ? '' : String(detail), state: 'running', began: at, took: null };
-}
-
-function stepped(s: Step, result: { callId: string; success: boolean }, at: number): Step {
-  if (s.id !== result.callId || s.state !== 'running') return s;
-  return { ...s, state: result.success ? 'done' : 'failed', took: Math.max(0, at - s.began) };
-}
-
-/** A step whose result did not come before the answer ended. */
-function abandoned(s: Step): Step {
-  return s.state === 'running' ? { ...s, state: 'unknown' } : s;
-}
-
 /** The conversation as the agent knows it: what was said before this page was there, or nothing, if a new one was asked for. */
 function history(talk: Talk, items: readonly HistoryItem[]): Talk {
-  if (talk.clearing) return { ...talk, turns: [], open: null, clearing: false, unsent: null, note: null };
+  if (talk.clearing) return { ...talk, turns: [], artifacts: [], spent: null, open: null, clearing: false, unsent: null, note: null };
   let { nextId } = talk;
   const past: Turn[] = [];
   for (const { role, text, at, heardText } of items) {
@@ -341,19 +398,23 @@ function phase(talk: Talk, value: State, when: When): Talk {
   if (talk.held) return { ...talk, phase: value };
   if (talk.unsure && talk.inFlight !== null) return { ...notSent(talk, when), phase: value };
   // An answer that is neither completed nor cancelled was broken off by a failure.
-  const settled = patch(talk, (turn) => ({ ...turn, cut: turn.cut ?? (turn.answer ? 'failed' : null) }));
-  return { ...settled, phase: value, inFlight: talk.typed ? 'text' : null, partial: '', open: null, since };
+  const broken = patch(talk, (turn) => over({ ...turn, cut: turn.cut ?? (turn.answer ? 'failed' : null) }));
+  return { ...broken, phase: value, inFlight: talk.typed ? 'text' : null, partial: '', open: null, status: null, since };
 }
 
-function final(talk: Talk, text: string, when: When): Talk {
+function final(talk: Talk, text: string, when: When, at?: number): Talk {
   if (text.trim() === '') return { ...talk, partial: '', note: 'nothing recognised', unsure: false };
   const typed = talk.typed?.text === text;
-  return { ...opened(typed ? { ...talk, inFlight: 'text' } : talk, text, when), partial: '', unsure: false, typed: typed ? null : talk.typed };
+  return { ...opened(typed ? { ...talk, inFlight: 'text' } : talk, text, when, at), partial: '', unsure: false, typed: typed ? null : talk.typed };
 }
 
 function delta(talk: Talk, text: string, when: When): Talk {
-  const begun = talk.open === null ? opened(talk, '', when) : talk;
-  return patch(begun, (turn) => ({ ...turn, answer: turn.answer + text, firstWordAt: turn.firstWordAt ?? when.steady }));
+  return patch(answering(talk, when), (turn) => ({ ...turn, thinking: false, answer: turn.answer + text, firstWordAt: turn.firstWordAt ?? when.steady }));
+}
+
+/** Whether the answer waits for a tool. */
+function toolRuns({ turns, open }: Talk): boolean {
+  return turns.some((turn) => turn.id === open && turn.steps.some(({ state }) => state === 'running'));
 }
 
 const blank = {
@@ -366,17 +427,27 @@ const blank = {
   firstWordAt: null,
   turnId: null,
   metrics: null,
+  agent: '',
   thought: '',
+  thinking: false,
   steps: [],
+  approvals: [],
+  usage: null,
   past: false,
 } satisfies Omit<Turn, 'id' | 'kind' | 'at'>;
 
-function opened(talk: Talk, said: string, when: When): Talk {
+/** With a turn that takes what comes, also where nothing was said before the answer. */
+function answering(talk: Talk, when: When, at?: number): Talk {
+  return talk.open === null ? opened(talk, '', when, at) : talk;
+}
+
+function opened(talk: Talk, said: string, when: When, at?: number): Talk {
   const turn: Turn = {
     ...blank,
     id: talk.nextId,
     kind: talk.held ?? talk.inFlight ?? 'voice',
-    at: when.clock,
+    at: (when.again && at) || when.clock,
+    agent: talk.agent,
     said,
     released: talk.released,
     finalAt: said === '' ? null : when.steady,

@@ -1,4 +1,6 @@
 import { answerer } from './announce';
+import { outcomeWords } from './approvals';
+import { stepWords, type Step } from './steps';
 import type { Cut, Turn } from './talk';
 import type { Model } from './view';
 
@@ -22,12 +24,19 @@ function turnText(turn: Turn, model: Model): string {
   const parts: string[] = [];
   const time = new Date(turn.at).toISOString().slice(11, 16);
   if (turn.said !== '') parts.push(`**You**, ${time} UTC`, quoted(turn.said));
-  const steps = turn.steps.map((s) => `- ${s.name}${s.detail && ` ${oneLine(s.detail)}`}${s.state === 'failed' ? ' (failed)' : ''}`);
-  if (turn.answer !== '' || turn.cut || steps.length > 0) parts.push(`**${answerer(turn.kind, model)}**`);
+  const steps = turn.steps.map((step) => stepText(step, turn));
+  if (turn.answer !== '' || turn.cut || steps.length > 0) parts.push(`**${answerer(turn, model)}**`);
   if (steps.length > 0) parts.push(steps.join('\n'));
   if (turn.answer !== '') parts.push(quoted(turn.answer));
   if (turn.cut) parts.push(`(${cutWords[turn.cut]})`);
   return parts.join('\n\n');
+}
+
+/** A tool that was used: what of its input says most, what came of it, and who allowed it. */
+function stepText({ id, name, detail, state }: Step, { approvals }: Turn): string {
+  const answer = approvals.find((a) => a.callId === id);
+  const words = [state !== 'done' && stepWords[state], answer && outcomeWords[answer.outcome]].filter(Boolean).join(', ');
+  return `- ${oneLine(name)}${detail && ` ${oneLine(detail)}`}${words && ` (${words})`}`;
 }
 
 const quoted = (text: string): string => text.replace(/^/gm, '> ');

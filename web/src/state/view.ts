@@ -1,4 +1,6 @@
+import type { Usage } from '@vela/protocol';
 import type { ConnectionStatus } from '../client/connection';
+import type { Agent, Agents } from '../client/agents';
 import type { Engines, Turns } from '../client/engines';
 import type { MicrophoneFault } from '../audio/microphone';
 import type { Talk } from './talk';
@@ -13,6 +15,8 @@ export interface Model {
   turns: Turns;
   /** null when the gateway did not say. */
   engines: Engines | null;
+  /** Those that a session can have; null when the gateway did not say. */
+  agents: Agents | null;
   microphone: MicrophoneState;
   tapInsteadOfHold: boolean;
   /** Whether the gateway wants to know who comes, and what became of what it was told; null when it does not ask. */
@@ -64,9 +68,30 @@ export function nameOf(label: string): { name: string; detail: string } {
   return { name, detail: label[name.length] === ',' ? detail : detail.slice(0, -1) };
 }
 
-export function agentName(model: Model): string {
-  const label = model.engines?.agent?.label;
+/** What an agent is called; without a name, the one of the session. */
+export function agentName(model: Model, name = ''): string {
+  const wanted = name || model.talk.agent;
+  const engine = model.engines?.agent;
+  const label = agentOf(model, wanted)?.label ?? (engine && (wanted === '' || engine.name === wanted) ? engine.label : wanted);
   return label ? nameOf(label).name : 'The agent';
+}
+
+/** What the gateway says of an agent; without a name, of the one that answers. */
+export function agentOf({ agents, talk }: Model, name = ''): Agent | null {
+  if (!agents) return null;
+  const wanted = name || talk.agent || agents.default;
+  return agents.agents.find((a) => a.name === wanted) ?? null;
+}
+
+/** Which pennant an agent has: its own, or that of whose protocol it speaks. */
+export function identityOf(model: Model, name = ''): string {
+  const wanted = name || model.talk.agent || model.engines?.agent?.name || '';
+  const kinds: Record<string, string> = { anthropic: 'claude', openclaw: 'openclaw' };
+  return kinds[agentOf(model, wanted)?.kind ?? ''] ?? wanted;
+}
+
+export function tokenWords({ promptTokens, completionTokens }: Usage): string {
+  return `${promptTokens.toLocaleString('en')} tokens in, ${completionTokens.toLocaleString('en')} out`;
 }
 
 /** The one line about the recogniser, and how to get a better one. */

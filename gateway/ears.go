@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+
+	"vela/session"
+	"vela/session/speech"
+	"vela/session/speechserver"
+)
+
+// earSpec is one recogniser of a [File].
+type earSpec struct {
+	Kind     string `yaml:"kind"`     // one of [earKinds]
+	Label    string `yaml:"label"`    // what people see
+	URL      string `yaml:"url"`      // of a server
+	KeyEnv   string `yaml:"key_env"`  // the environment variable that holds its key
+	Model    string `yaml:"model"`    // the server's name for it
+	Language string `yaml:"language"` // such as en; empty: the server finds out
+	Prompt   string `yaml:"prompt"`   // words and names that are likely to be said
+}
+
+// earKinds are the kinds of recognisers, in the order of the README.
+var earKinds = []string{"pocketsphinx", "openai", "whisper"}
+
+func (e earSpec) check() error {
+	switch {
+	case e.Kind == "pocketsphinx" && (e.URL != "" || e.Model != "" || e.KeyEnv != ""):
+		return errors.New("pocketsphinx is in the program: it has no url, model or key")
+	case e.Kind != "pocketsphinx" && e.URL == "":
+		return errors.New("url is missing")
+	case e.Kind == "openai" && e.Model == "":
+		return errors.New("model is missing")
+	}
+	return checkEnv(e.KeyEnv)
+}
+
+// ears recognise speech: the first one, and the next where one fails.
+type ears struct {
+	list   []func() session.Transcriber // each makes one for a session
+	report []Engine
+	log    *slog.Logger
+}
+
+// makeEars makes the recognisers of the file, or PocketSphinx where it has none. One that is not there is left out.
+func makeEars(specs []earSpec, local *engines, log *slog.Logger) (*ears, error) {
+	if len(specs) == 0 {
+		specs = []earSpec{{Kind: "pocketsphinx"}}
+	}
+	e := &ears{log: log.With("component", "ears")}
+	for i, spec := range specs {
+		if spec.Kind == "pocketsphinx" {
+			e.report = append(e.report, local.describe())
+			if local.missing == nil {
+				e.list = append(e.list, local.transcriber)
+			}
+			continue
+		}
+		engine := Engine{Name: spec.Kind, Label: spec.Label, Available: true}
+		if engine.Label == "" {
+			engine.Label = map[string]string{"openai": "A transcription server", "whisper": "whisper.cpp"}[spec.Kind]
+		}
+		t, err := spec.make(log)
+		switch {
+		case errors.Is(err, errNoKey):
+			engine.Available, engine.Why = false, err.Error()
+		case err != nil:
+			return nil, fmt.Errorf("gateway: ear %d: %w", i+1, err)
+		default:
+			e.list = append(e.list, func() session.Transcriber { return t })
+		}
+		e.report = append(e.report, engine)
+	}
+	return e, nil
+}
+
+func (e earSpec) make(log *slog.Logger) (session.Transcriber, error) {
+	key, err := secret(e.KeyEnv)
+	if err != nil {
+		return nil, err
+	}
+	cfg := speechserver.Config{URL: e.URL, Key: key, Log: log.With("component", "ears")}
+	hints := speechserver.Hints{Language: e.Language, Prompt: e.Prompt}
+	if e.Kind == "whisper" {
+		return speechserver.NewWhisperTranscriber(cfg, hints)
+	}
+	return speechserver.NewOpenAITranscriber(cfg, e.Model, hints)
+}
+
+// local says whether PocketSphinx is among them: then its model is loaded, and turns wait for it.
+func (e *ears) local() bool {
+	return slices.ContainsFunc(e.report, func(r Engine) bool { return r.Name == "pocketsphinx" })
+}
+
+// transcriber is what one session recognises speech with; nil where nothing can.
+func (e *ears) transcriber() session.Transcriber {
+	switch len(e.list) {
+	case 0:
+		return nil
+	case 1:
+		return e.list[0]()
+	}
+	t := listeners{log: e.log}
+	for _, of := range e.list {
+		t.list = append(t.list, of())
+	}
+	return t
+}
+
+// listeners are several recognisers as one: the next one hears the whole utterance when one fails before its end.
+type listeners struct {
+	list []session.Transcriber
+	log  *slog.Logger
+}
+
+// Transcribe implements [session.Transcriber]. What has been heard is kept, as long as there is somebody to hear it again.
+func (l listeners) Transcribe(ctx context.Context, audio iter.Seq[[]int16]) iter.Seq2[speech.Transcript, error] {
+	return func(yield func(speech.Transcript, error) bool) {
+		var heard [][]int16
+		for i, t := range l.list {
+			last := i == len(l.list)-1
+			failed, over := attemptToHear(ctx, t, again(&heard, audio, !last), last, yield)
+			if over || ctx.Err() != nil {
+				return
+			}
+			l.log.Warn("a recogniser failed; the next one goes on", "error", failed)
+		}
+	}
+}
+
+// again is what has been heard, and then the rest of the audio, which is added to it if somebody may need it once more.
+func again(heard *[][]int16, audio iter.Seq[[]int16], keep bool) iter.Seq[[]int16] {
+	return func(yield func([]int16) bool) {
+		for _, piece := range *heard {
+			if !yield(piece) {
+				return
+			}
+		}
+		for piece := range audio {
+			if keep {
+				*heard = append(*heard, slices.Clone(piece))
+			}
+			if !yield(piece) {
+				return
+			}
+		}
+	}
+}
+
+// attemptToHear lets one recogniser hear. Its error is held back unless it is the last one; over says that nobody else is
+// to be asked.
+func attemptToHear(ctx context.Context, t session.Transcriber, audio iter.Seq[[]int16], last bool, yield func(speech.Transcript, error) bool) (failed error, over bool) {
+	final := false
+	for transcript, err := range t.Transcribe(ctx, audio) {
+		if err != nil && !last && !final && ctx.Err() == nil {
+			return err, false
+		}
+		final = final || transcript.Final
+		if !yield(transcript, err) || err != nil {
+			return nil, true
+		}
+	}
+	return errNoTranscript, final || last
+}
+
+var errNoTranscript = errors.New("gateway: the recogniser ended without a transcript")

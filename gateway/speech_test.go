@@ -1,0 +1,190 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"vela/session"
+	"vela/session/speech"
+)
+
+// ear is a recogniser that says what it was given, or fails after so many pieces; -1 never.
+type ear struct {
+	fails int
+	final bool // and then only after it has said its last word
+	heard *[]int16
+}
+
+var errEar = errors.New("dial 10.0.0.1: refused")
+
+func (e ear) Transcribe(_ context.Context, audio iter.Seq[[]int16]) iter.Seq2[speech.Transcript, error] {
+	return func(yield func(speech.Transcript, error) bool) {
+		n := 0
+		for piece := range audio {
+			if n == e.fails && !e.final {
+				yield(speech.Transcript{}, errEar)
+				return
+			}
+			*e.heard = append(*e.heard, piece...)
+			n++
+			clear(piece) // it is not theirs to keep
+		}
+		if n == e.fails && !e.final {
+			yield(speech.Transcript{}, errEar)
+			return
+		}
+		if yield(speech.Transcript{Text: "heard", Final: true}, nil) && e.final {
+			yield(speech.Transcript{}, errEar)
+		}
+	}
+}
+
+// The next recogniser hears the whole utterance, whenever the one before it has failed, and the last one's error is told.
+func TestTheNextRecogniserHearsAll(t *testing.T) {
+	pieces := [][]int16{{1, 2}, {3}, {4, 5, 6}}
+	for fails := range len(pieces) + 2 {
+		for _, all := range []bool{false, true} {
+			var first, second []int16
+			next := ear{fails: -1, heard: &second}
+			if all {
+				next.fails = 1
+			}
+			l := listeners{list: []session.Transcriber{ear{fails: fails, heard: &first}, next}, log: slog.New(slog.DiscardHandler)}
+			at := 0
+			audio := func(yield func([]int16) bool) { // like that of a session: it goes on where it was left
+				for at < len(pieces) {
+					at++
+					if !yield(slices.Clone(pieces[at-1])) {
+						return
+					}
+				}
+			}
+			var got []speech.Transcript
+			var failed error
+			for tr, err := range l.Transcribe(t.Context(), audio) {
+				if err != nil {
+					failed = err
+					continue
+				}
+				got = append(got, tr)
+			}
+			works := fails > len(pieces)
+			if want := !works && all; (failed != nil) != want {
+				t.Errorf("failing after %d, all of them: %t: the error is %v", fails, all, failed)
+			}
+			if !(all && !works) && (len(got) != 1 || got[0].Text != "heard") {
+				t.Errorf("failing after %d: %v", fails, got)
+			}
+			if whole := []int16{1, 2, 3, 4, 5, 6}; !works && !all && !slices.Equal(second, whole) || works && len(second) > 0 {
+				t.Errorf("failing after %d: the next one heard %v", fails, second)
+			}
+		}
+	}
+}
+
+// What has been said cannot be taken back: an error after the final transcript is not for the next recogniser.
+func TestNobodyHearsAfterTheLastWord(t *testing.T) {
+	var first, second []int16
+	l := listeners{list: []session.Transcriber{ear{fails: -1, final: true, heard: &first}, ear{fails: -1, heard: &second}}, log: slog.New(slog.DiscardHandler)}
+	n := 0
+	for range l.Transcribe(t.Context(), slices.Values([][]int16{{1}})) {
+		n++
+	}
+	if n != 2 || len(second) > 0 {
+		t.Errorf("%d results, the next one heard %v", n, second)
+	}
+}
+
+func TestEarsAndVoicesOfTheFile(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/audio/transcriptions":
+			_, _ = w.Write([]byte(`{"text":"ahoy"}`))
+		case "/v1/audio/speech":
+			_, _ = w.Write(make([]byte, 480))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	f, err := parseFile([]byte(`
+ears:
+  - {kind: openai, url: "` + server.URL + `/v1", model: whisper-1, key_env: SK_TEST_NOT_SET}
+  - {kind: openai, url: "` + server.URL + `/v1", model: whisper-1, language: en}
+voices:
+  - {kind: command, command: [/nowhere/speaks]}
+  - {kind: openai, url: "` + server.URL + `/v1", model: tts-1, voice: alloy}
+  - {kind: piper, url: "` + server.URL + `"}
+  - {kind: flite}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(Config{Agents: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := g.Report()
+	public, _ := json.Marshal(r)
+	for _, secret := range []string{"SK_TEST", "127.0.0.1", "nowhere"} {
+		if strings.Contains(string(public), secret) {
+			t.Errorf("%q is in %s", secret, public)
+		}
+	}
+	var there []bool
+	for _, e := range append(slices.Clone(r.Ears), r.Voices...) {
+		there = append(there, e.Available)
+	}
+	if want := []bool{false, true, false, true, true, true}; !slices.Equal(there, want) {
+		t.Errorf("there are %v, want %v: %s", there, want, public)
+	}
+	text := ""
+	for tr, err := range g.ears.transcriber().Transcribe(t.Context(), slices.Values([][]int16{make([]int16, 1600)})) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = tr.Text
+	}
+	if text != "ahoy" {
+		t.Errorf("it heard %q", text)
+	}
+	samples := 0
+	for c, err := range g.voices.list[0].Synthesize(t.Context(), "ahoy") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples += len(c.Samples)
+	}
+	if samples != 240 {
+		t.Errorf("%d samples were spoken", samples)
+	}
+}
+
+func TestEarsAndVoicesThatCannotBe(t *testing.T) {
+	for text, words := range map[string]string{
+		"ears: [{kind: magic}]":                          "ear 1: its kind must be one of pocketsphinx, openai, whisper",
+		"ears: [{kind: whisper}]":                        "url is missing",
+		"ears: [{kind: openai, url: x}]":                 "model is missing",
+		"ears: [{kind: pocketsphinx, model: x}]":         "it has no url, model or key",
+		"ears: [{kind: whisper, url: x, key_env: sk-1}]": "names of environment variables",
+		"voices: [{kind: magic}]":                        "voice 1: its kind must be one of flite, command, openai, piper",
+		"voices: [{kind: command}]":                      "command is missing",
+		"voices: [{kind: flite, command: [x]}]":          "are for voices of the kind command",
+		"voices: [{kind: piper}]":                        "need a url",
+		"voices: [{kind: openai, url: x}]":               "model and voice are needed",
+		"voices: [{kind: piper, url: x, speed: -1}]":     "speed is negative",
+		"voices: [{kind: flite, volume: 3}]":             `unknown field "volume"`,
+	} {
+		if _, err := parseFile([]byte(text)); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%s: the error is %v, want %q", text, err, words)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"vela/session"
+	"vela/session/flite"
+	"vela/session/speechserver"
+	"vela/session/wavcommand"
+)
+
+// voiceSpec is one voice of a [File].
+type voiceSpec struct {
+	Kind     string   `yaml:"kind"`     // one of [voiceKinds]
+	Label    string   `yaml:"label"`    // what people see
+	Voice    string   `yaml:"voice"`    // the engine's name for it
+	Command  []string `yaml:"command"`  // reads text, and writes WAV
+	Seekable bool     `yaml:"seekable"` // it goes back in its output, as flite does
+	URL      string   `yaml:"url"`      // of a server
+	KeyEnv   string   `yaml:"key_env"`  // the environment variable that holds its key
+	Model    string   `yaml:"model"`    // the server's name for it
+	Rate     int      `yaml:"rate"`     // of the sound that an openai server sends, in Hz; 24000
+	Speed    float64  `yaml:"speed"`    // 1 is the voice's own
+}
+
+// voiceKinds are the kinds of voices, in the order of the README.
+var voiceKinds = []string{"flite", "command", "openai", "piper"}
+
+func (v voiceSpec) check() error {
+	switch {
+	case v.Kind == "command" && len(v.Command) == 0:
+		return errors.New("command is missing")
+	case v.Kind != "command" && (len(v.Command) > 0 || v.Seekable):
+		return errors.New("command and seekable are for voices of the kind command")
+	case (v.Kind == "openai" || v.Kind == "piper") != (v.URL != ""):
+		return errors.New("voices of the kinds openai and piper need a url, and no other has one")
+	case v.Kind == "openai" && (v.Model == "" || v.Voice == ""):
+		return errors.New("model and voice are needed")
+	case v.Speed < 0:
+		return errors.New("speed is negative")
+	}
+	return checkEnv(v.KeyEnv)
+}
+
+// voices speak the answers: the first one, and the next where one fails.
+type voices struct {
+	list   []session.Synthesizer
+	report []Engine
+}
+
+// makeVoices makes the voices of the file, or flite where it has none. One that is not there is left out, and says why.
+func makeVoices(specs []voiceSpec, log *slog.Logger) *voices {
+	if len(specs) == 0 {
+		specs = []voiceSpec{{Kind: "flite"}}
+	}
+	v := &voices{}
+	for i, spec := range specs {
+		engine := Engine{Name: spec.Kind, Label: spec.Label, Available: true}
+		s, err := spec.make(&engine, log)
+		if err != nil {
+			engine.Available, engine.Why, engine.Cause = false, publicly(err), err
+			log.Warn("a voice is not there", "voice", i+1, "kind", spec.Kind, "reason", err)
+		} else {
+			v.list = append(v.list, s)
+		}
+		v.report = append(v.report, engine)
+	}
+	return v
+}
+
+func (v voiceSpec) make(e *Engine, log *slog.Logger) (session.Synthesizer, error) {
+	if v.URL != "" {
+		return v.server(e, log)
+	}
+	cfg := wavcommand.Config{Argv: v.Command, Seekable: v.Seekable, Log: log.With("component", "voice")}
+	switch v.Kind {
+	case "flite":
+		f := flite.Config{Voice: v.Voice}
+		if e.Label == "" {
+			e.Label = flite.Label
+		}
+		e.Better = "It is made for machines without a network, and sounds like one."
+		if err := flite.Available(context.Background(), f); err != nil {
+			return nil, withoutPath(err)
+		}
+		cfg.Argv, cfg.Seekable = flite.Command(f), true
+	case "command":
+		if e.Label == "" {
+			e.Label = "A command"
+		}
+	default:
+		return nil, fmt.Errorf("gateway: no voice of the kind %q", v.Kind)
+	}
+	return wavcommand.New(cfg)
+}
+
+func (v voiceSpec) server(e *Engine, log *slog.Logger) (session.Synthesizer, error) {
+	key, err := secret(v.KeyEnv)
+	if err != nil {
+		return nil, err
+	}
+	cfg := speechserver.Config{URL: v.URL, Key: key, Log: log.With("component", "voice")}
+	if v.Kind == "piper" {
+		e.Label = cmp.Or(e.Label, "Piper")
+		voice := speechserver.PiperVoice{Voice: v.Voice}
+		if v.Speed > 0 {
+			voice.LengthScale = 1 / v.Speed
+		}
+		return speechserver.NewPiperSynthesizer(cfg, voice)
+	}
+	e.Label = cmp.Or(e.Label, "A speech server")
+	return speechserver.NewOpenAISynthesizer(cfg, speechserver.OpenAIVoice{Model: v.Model, Voice: v.Voice, Rate: v.Rate, Speed: v.Speed})
+}
+
+// withoutPath leaves out what the system says of flite.
+func withoutPath(err error) error {
+	if errors.Is(err, flite.ErrNotInstalled) {
+		err = flite.ErrNotInstalled
+	}
+	return notThere(err.Error())
+}

@@ -1,0 +1,491 @@
+package session
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"vela/protocol"
+	"vela/session/speech"
+)
+
+// Synthesizer turns text into speech. It serves many sessions at a time: Synthesize may be called from several
+// goroutines.
+type Synthesizer interface {
+	// Synthesize speaks one sentence and yields it as it is made, all of it at one rate; an error is the last thing. It
+	// stops promptly once ctx is done or its reader leaves the loop, yields from the goroutine that ranges over it, and
+	// leaves no goroutine or process behind.
+	Synthesize(ctx context.Context, text string) iter.Seq2[speech.Chunk, error]
+}
+
+// The answer is spoken by the sentence. A child of the session synthesizes one after the other; what it makes waits here
+// until the client has played enough of what it was sent, and is numbered, kept and sent like any other event. What was
+// heard is what the client says it has played, as text.
+const (
+	playAhead   = 400 * time.Millisecond // of sound that a client is sent before it has played it
+	chunkLength = 40 * time.Millisecond  // of sound in one event
+	madeAhead   = 10 * time.Second       // of sound that waits here; the synthesizer gets no further sentence meanwhile
+	playedLate  = time.Second            // after the end of the sound a client has not acknowledged all of it
+	neverAcks   = 2 * time.Second        // after which a client that has acknowledged nothing is sent sound by the clock
+	ackedLate   = 2 * time.Second        // how long after a cancel what was played still counts
+	slowSpeech  = 90 * time.Millisecond  // a byte of text, while it is not known how long its sentence is: nobody speaks slower
+)
+
+// voice is the sound of one answer. Positions in it are in samples of what is sent, from the answer's beginning.
+type voice struct {
+	cutter  speech.Sentences
+	waiting []speech.Sentence    // for the synthesizer
+	say     chan speech.Sentence // to it; closed after the last one
+	pieces  chan piece           // from it
+	spoken  []speech.Sentence    // those that it has been given and has not ended, oldest first; at most two
+
+	rate     int               // Hz, of what is sent
+	in       int               // Hz, of what resample takes
+	resample *speech.Resampler // nil where the synthesizer's rate is right
+	pcm      []int16           // made, and not sent
+	begun    int               // where the sentence begins that is being made
+
+	words  []word
+	told   int // words whose text has been sent
+	marked int // words of sentences that have ended
+
+	sent, played int
+	acked        bool      // something has been
+	firstSent    time.Time // zero until then
+	lastSent     time.Time
+
+	whole  bool // the answer's text is
+	closed bool // say is
+	mute   bool // every voice has failed: the rest is text alone
+}
+
+// word is a word of the answer: where its text ends, in bytes, and its sound.
+type word struct {
+	end, at int
+}
+
+// piece is one thing that the synthesizer makes of a sentence, or that it has ended.
+type piece struct {
+	chunk speech.Chunk
+	ended bool  // the sentence
+	err   error // of the voice that spoke
+	last  bool  // with err: there is no other voice
+}
+
+// offered says that the synthesizer took the sentence that was offered to it.
+type offered struct{}
+
+// startVoice begins the sound of an answer, if the client wants any.
+func (s *Session) startVoice(ctx context.Context, a *answer) {
+	out := s.settings.terms.Audio.Output
+	if out == nil || a.mocked || len(s.cfg.Synthesizers) == 0 {
+		return
+	}
+	a.voice = &voice{rate: out.Rate, say: make(chan speech.Sentence), pieces: make(chan piece, 4)}
+	v := a.voice
+	s.spawn(func() { v.run(ctx, s.cfg.Synthesizers) })
+}
+
+// run synthesizes the sentences until there are no more. It is the child.
+func (v *voice) run(ctx context.Context, voices []Synthesizer) {
+	for {
+		select {
+		case sentence, more := <-v.say:
+			if !more || !v.sentence(ctx, sentence.Spoken, &voices) {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sentence speaks one; a voice that fails is not used again in this answer. It is false once nobody listens.
+func (v *voice) sentence(ctx context.Context, text string, voices *[]Synthesizer) bool {
+	for len(*voices) > 0 {
+		begun, err := v.speak(ctx, (*voices)[0], text)
+		if err == nil {
+			return v.hand(ctx, piece{ended: true})
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		*voices = (*voices)[1:]
+		if !v.hand(ctx, piece{err: err, last: len(*voices) == 0}) {
+			return false
+		}
+		if begun {
+			break // half of it has been heard: the next voice goes on with the next sentence
+		}
+	}
+	return v.hand(ctx, piece{ended: true})
+}
+
+// speak lets one voice speak. A voice that panics has failed.
+func (v *voice) speak(ctx context.Context, with Synthesizer, text string) (begun bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("session: synthesizer panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	for chunk, err := range with.Synthesize(ctx, text) {
+		if err != nil {
+			return begun, err
+		}
+		if !v.hand(ctx, piece{chunk: chunk}) {
+			return begun, context.Cause(ctx)
+		}
+		begun = true
+	}
+	return begun, nil
+}
+
+func (v *voice) hand(ctx context.Context, p piece) bool {
+	select {
+	case v.pieces <- p:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// made is where the sound ends that has been made.
+func (v *voice) made() int { return v.sent + len(v.pcm) }
+
+func (v *voice) samples(d time.Duration) int { return speech.Count(d, v.rate) }
+
+func (v *voice) duration(samples int) time.Duration { return speech.Duration(samples, v.rate) }
+
+// sounds is nil while there is no sound. A sentence that has been begun is taken to its end: a synthesizer may lose
+// patience with who stops listening.
+func (a *answer) sounds() <-chan piece {
+	if a == nil || a.voice == nil {
+		return nil
+	}
+	return a.voice.pieces
+}
+
+// offer is where the next sentence goes; nil while there is none, or while enough sound waits.
+func (a *answer) offer() chan<- speech.Sentence {
+	if a == nil || a.voice == nil {
+		return nil
+	}
+	v := a.voice
+	if len(v.waiting) == 0 || v.waiting[0].Spoken == "" || len(v.spoken) > 1 || len(v.pcm) > v.samples(madeAhead) {
+		return nil
+	}
+	return v.say
+}
+
+// sentence is the next one for the synthesizer.
+func (a *answer) sentence() speech.Sentence {
+	if a == nil || a.voice == nil || len(a.voice.waiting) == 0 {
+		return speech.Sentence{}
+	}
+	return a.voice.waiting[0]
+}
+
+// add is more of the answer's text; all of it has come when whole is true.
+func (v *voice) add(delta string, whole bool) {
+	if v.mute {
+		return
+	}
+	sentences := v.cutter.Add(delta)
+	if whole {
+		v.whole = true
+		sentences = append(sentences, v.cutter.Flush()...)
+	}
+	v.waiting = append(v.waiting, sentences...)
+	v.settle()
+}
+
+// settle passes over sentences with nothing to say when their turn comes, and lets the synthesizer go after the last.
+func (v *voice) settle() {
+	for len(v.spoken) == 0 && len(v.waiting) > 0 && v.waiting[0].Spoken == "" {
+		v.words = append(v.words, word{v.waiting[0].End, v.made()})
+		v.marked = len(v.words)
+		v.waiting = v.waiting[1:]
+	}
+	if v.whole && len(v.waiting) == 0 && !v.closed {
+		v.closed = true
+		close(v.say)
+	}
+}
+
+// taken follows a sentence that the synthesizer took.
+func (v *voice) taken() {
+	next := v.waiting[0]
+	v.waiting = v.waiting[1:]
+	v.spoken = append(v.spoken, next)
+	if len(v.spoken) == 1 {
+		v.begin()
+	}
+	v.settle()
+}
+
+// begin marks the words of the sentence that is about to be made, as if it were spoken slowly: who breaks it off before
+// its length is known has not heard more than that.
+func (v *voice) begin() {
+	v.begun = v.made()
+	v.mark(func(bytes, _ int) int { return v.samples(time.Duration(bytes) * slowSpeech) })
+}
+
+// end marks them by how long the sentence has become.
+func (v *voice) end() {
+	if v.resample != nil {
+		v.pcm = v.resample.Flush(v.pcm)
+	}
+	length := v.made() - v.begun
+	v.mark(func(bytes, of int) int { return length * bytes / of })
+	v.marked = len(v.words)
+	v.spoken = v.spoken[1:]
+	if len(v.spoken) > 0 {
+		v.begin()
+	}
+	v.settle()
+}
+
+// mark says where each word of the sentence that is being made ends.
+func (v *voice) mark(at func(bytes, of int) int) {
+	sentence := v.spoken[0]
+	v.words = v.words[:v.marked]
+	text := sentence.Text
+	for end := range wordEnds(text) {
+		v.words = append(v.words, word{sentence.Start + end, v.begun + at(end, len(text))})
+	}
+}
+
+// wordEnds are where the words of a sentence end, in bytes; what follows the last one belongs to it.
+func wordEnds(text string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		at := 0
+		for {
+			start := at + len(text[at:]) - len(strings.TrimLeft(text[at:], " \t\n"))
+			i := strings.IndexAny(text[start:], " \t\n")
+			if i < 0 || strings.TrimSpace(text[start+i:]) == "" {
+				yield(len(text))
+				return
+			}
+			if at = start + i; !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// take is sound for the answer.
+func (v *voice) take(c speech.Chunk) error {
+	if v.resample == nil && c.Rate != v.rate || v.in != c.Rate && v.in != 0 {
+		r, err := speech.NewResampler(c.Rate, v.rate)
+		if err != nil {
+			return err
+		}
+		v.resample = r
+	}
+	v.in = c.Rate
+	if v.resample == nil {
+		v.pcm = append(v.pcm, c.Samples...)
+	} else {
+		v.pcm = v.resample.Process(v.pcm, c.Samples)
+	}
+	return nil
+}
+
+// next takes the sound and the words of the next event; false while there is not enough, or enough is under way.
+func (v *voice) next(now time.Time, text string) (start int, pcm []int16, words string, ok bool) {
+	n := v.samples(chunkLength)
+	if len(v.pcm) < n && len(v.spoken) > 0 || len(v.pcm) == 0 {
+		return 0, nil, "", false
+	}
+	n = min(n, len(v.pcm))
+	if v.sent+n > v.played+v.samples(v.allowed(now)) {
+		return 0, nil, "", false
+	}
+	start, pcm = v.sent, v.pcm[:n:n]
+	v.pcm = v.pcm[n:]
+	v.sent += n
+	from := 0
+	if v.told > 0 {
+		from = v.words[v.told-1].end
+	}
+	to := from
+	for v.told < len(v.words) && v.startOf(v.told) < v.sent {
+		to = v.words[v.told].end
+		v.told++
+	}
+	if v.firstSent.IsZero() {
+		v.firstSent = now
+	}
+	v.lastSent = now
+	return start, pcm, text[from:min(to, len(text))], true
+}
+
+func (v *voice) startOf(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return v.words[i-1].at
+}
+
+// allowed is how much sound may be under way now. A client that acknowledges nothing is taken to play as it receives.
+func (v *voice) allowed(now time.Time) time.Duration {
+	if v.acked || v.firstSent.IsZero() {
+		return playAhead
+	}
+	return playAhead + max(0, now.Sub(v.firstSent)-neverAcks)
+}
+
+// ack is how much the client says it has played; more than it was sent it cannot have.
+func (v *voice) ack(played time.Duration) {
+	v.acked = true
+	at := v.samples(played)
+	if at+v.samples(time.Millisecond) >= v.sent {
+		at = v.sent // the client counts in whole milliseconds
+	}
+	v.played = max(v.played, at)
+}
+
+// heard is how much of the answer's text has been, in bytes.
+func (v *voice) heard() int {
+	end := 0
+	for _, w := range v.words {
+		if w.at > v.played {
+			break
+		}
+		end = w.end
+	}
+	return end
+}
+
+// over says whether there is nothing more to play, or to wait for.
+func (v *voice) over(now time.Time) bool {
+	if len(v.pcm) > 0 || !v.mute && (!v.closed || len(v.spoken) > 0) {
+		return false
+	}
+	return v.played >= v.sent || !now.Before(v.deadline())
+}
+
+// deadline is when the client must have played what it was sent.
+func (v *voice) deadline() time.Time {
+	return v.lastSent.Add(v.duration(v.sent-v.played) + playedLate)
+}
+
+// speak gives the answer's text to its voice.
+func (s *Session) speak(delta string, whole bool) {
+	if v := s.answer.voice; v != nil {
+		v.add(delta, whole)
+		s.play()
+	}
+}
+
+// sound is what the synthesizer has made.
+func (s *Session) sound(p piece) {
+	v := s.answer.voice
+	if p.err == nil && !p.ended && !v.mute {
+		p.err = v.take(p.chunk)
+		p.last = true // it speaks at a rate that nothing can be done with
+	}
+	switch {
+	case p.err != nil:
+		s.voiceFailed(p)
+	case p.ended && !v.mute:
+		v.end()
+	}
+	s.play()
+}
+
+// voiceFailed tells the client, which goes on with another voice or with text alone.
+func (s *Session) voiceFailed(p piece) {
+	v := s.answer.voice
+	if v.mute {
+		return
+	}
+	words := errVoiceChanged
+	if p.last {
+		words = errVoiceLost
+		v.mute, v.waiting, v.spoken = true, nil, nil // what has been made is still played
+	}
+	s.log.Warn("a voice failed", "error", p.err, "left", !p.last)
+	s.emit(s.wireError(words, protocol.CodeSpeechFailed))
+}
+
+// play sends what the client may have now, and ends an answer that has been played. While nobody is here the sound
+// waits.
+func (s *Session) play() {
+	a := s.answer
+	if a == nil || a.voice == nil {
+		return
+	}
+	v := a.voice
+	text := a.text.String()
+	for !s.isAlone() {
+		start, pcm, words, ok := v.next(s.now, text)
+		if !ok {
+			break
+		}
+		a.times.firstAudio(s.now)
+		s.emit2(protocol.ResponseAudioDelta{
+			ResponseID: a.id, StartMs: v.duration(start).Milliseconds(), Text: words,
+			Chunk: base64.StdEncoding.EncodeToString(speech.Bytes(pcm)),
+		})
+	}
+	if a.ended && v.over(s.now) {
+		s.completeAnswer()
+		return
+	}
+	s.wake()
+}
+
+// nextTick is when sound is to be sent, or the answer is over, without anything else happening.
+func (v *voice) nextTick(now time.Time) time.Duration {
+	switch {
+	case v.firstSent.IsZero():
+		return time.Hour
+	case len(v.pcm) > 0 && !v.acked:
+		return max(chunkLength, neverAcks-now.Sub(v.firstSent))
+	}
+	return v.deadline().Sub(now)
+}
+
+// acknowledge takes what a client says it has played, of the answer that runs or of the one that was just cut.
+func (s *Session) acknowledge(m protocol.PlaybackAck) error {
+	played := time.Duration(m.PlayedMs) * time.Millisecond
+	switch {
+	case m.PlayedMs < 0:
+		return errPlayed
+	case s.answer != nil && s.answer.id == m.ResponseID && s.answer.voice != nil:
+		s.answer.voice.ack(played)
+		s.play()
+	case s.cut != nil && s.cut.id == m.ResponseID && s.since(s.cut.at) <= ackedLate:
+		s.cut.voice.ack(played)
+		s.correct(s.cut)
+	}
+	return nil
+}
+
+// cut is an answer that was broken off while it was spoken: what was heard of it may still become more.
+type cut struct {
+	*answer
+	at time.Time
+}
+
+// played is how much of the answer's sound the client says it has played, in ms.
+func (a *answer) played() int64 {
+	if a.voice == nil {
+		return 0
+	}
+	return a.voice.duration(a.voice.played).Milliseconds()
+}
+
+// heardText is what of an answer was heard: all that was shown, where it was not spoken.
+func (a *answer) heardText() string {
+	text := a.text.String()
+	if a.voice == nil || a.voice.mute {
+		return text
+	}
+	return text[:min(len(text), a.voice.heard())]
+}
