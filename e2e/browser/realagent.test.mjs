@@ -342,6 +342,8 @@ for (const viewport of [
     await look('answered');
     if (phone) await page.locator('#open-artifacts-pad').click();
     assert.deepEqual((await page.getByRole('tab').allInnerTexts()).map(plain), ['Edit: tides.py', 'Error: read_file', 'harbour.md', 'tides.py', 'Search: HIGH']);
+    await page.getByRole('tab', { name: 'tides.py', exact: true }).click();
+    await eventually(async () => assert.ok((await page.locator('.numbers').boundingBox()).width < 80, 'the numbers take the place of the lines'));
     for (const tab of ['Edit: tides.py', 'Error: read_file', 'harbour.md', 'tides.py', 'Search: HIGH']) {
       await page.getByRole('tab', { name: tab, exact: true }).click();
       await look(`artifact-${tab.replace(/\W+/g, '-')}`);
