@@ -43,7 +43,7 @@ test-web: web/node_modules ## The page's unit tests and types
 	cd web && npm run --silent typecheck && npm test --silent
 
 test-e2e: build e2e/node_modules ## The built program from outside: scripted turns, a real browser
-	cd e2e && $(GO) test -race -count=1 ./...
+	cd e2e && $(GO) test -race -count=1 -timeout 20m ./...
 
 e2e-openclaw: build ## The built program against the real OpenClaw, which is installed first: 850 MB, some minutes
 	cd e2e && $(GO) run ./openclaw -results openclaw/RESULTS.md
