@@ -131,7 +131,7 @@ func (a *answer) put(ctx context.Context, q turn.Question) (turn.Answer, error) 
 }
 
 // nextTick is when the answer may have waited for too long: for its engine, or for a person.
-func (a *answer) nextTick(now time.Time, silent time.Duration) time.Duration {
+func (a *answer) nextTick(now time.Time, silent time.Duration, alone bool) time.Duration {
 	next := silent - now.Sub(a.heardFrom)
 	switch {
 	case a.ended:
@@ -140,7 +140,7 @@ func (a *answer) nextTick(now time.Time, silent time.Duration) time.Duration {
 		next = a.open[0].until.Sub(now) // the oldest question
 	}
 	if a.voice != nil {
-		next = min(next, a.voice.nextTick(now))
+		next = min(next, a.voice.nextTick(now, alone))
 	}
 	if due := a.working.due; !due.IsZero() {
 		next = min(next, due.Sub(now))
@@ -224,6 +224,9 @@ func (s *Session) completeAnswer() {
 	}
 	s.answer, s.lastSeen = nil, s.now
 	s.remember(a, heard)
+	if a.voice != nil && a.voice.acked && a.voice.played < a.voice.sent {
+		s.keepCut(a)
+	}
 	s.turnOver(a, outcomeCompleted, nil)
 	s.emit(protocol.ResponseCompleted{ResponseID: a.id, Usage: a.usage, HeardText: heard})
 	s.emit2(a.metrics(s.now))
@@ -255,7 +258,7 @@ func (s *Session) stopAnswer(cause error, reason protocol.CancelReason, outcome 
 	s.turnOver(a, outcomeOf(outcome, reason), cause)
 	s.emit2(protocol.ResponseCancelled{ResponseID: a.id, Reason: reason, HeardText: heard, PlayedMs: a.played()})
 	if a.voice != nil {
-		s.cut = &cut{a, s.now}
+		s.keepCut(a)
 	}
 	s.emit2(a.metrics(s.now))
 }

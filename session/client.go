@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"time"
 
 	"vela/protocol"
 )
@@ -226,7 +225,7 @@ func (s *Session) cancelled(m protocol.ResponseCancel) {
 		return
 	}
 	if a := s.answer; a != nil && a.voice != nil && m.PlayedMs > 0 {
-		a.voice.ack(time.Duration(m.PlayedMs) * time.Millisecond)
+		a.voice.ack(played(m.PlayedMs))
 	}
 	s.cancelAnswer(protocol.CancelClient)
 	s.forget()

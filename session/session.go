@@ -133,7 +133,7 @@ type Session struct {
 	turns     int             // answers so far: they make the ids
 	chunks    int             // appended to the deterministic turn that is being listened to
 	hearing   *utterance      // nil unless speech is being heard or recognised
-	cut       *cut            // the last answer that was broken off while it was spoken
+	cut       *cut            // the last answer that ended before all of its sound was acknowledged
 	answer    *answer         // nil unless an engine runs
 	standing  map[string]bool // what the person answered for good, by tool
 	sttTook   time.Duration   // how long the recogniser took for what is about to be asked
@@ -324,7 +324,7 @@ func (s *Session) tick() error {
 	if s.isAlone() && s.since(s.alone) >= s.cfg.Window {
 		return errAbandoned
 	}
-	if s.since(s.lastSeen) >= s.cfg.Idle && !s.inFlight() && !s.isAlone() {
+	if s.since(s.lastSeen) >= s.cfg.Idle && (!s.inFlight() || s.unheard()) && !s.isAlone() {
 		return errIdle
 	}
 	s.wake()
@@ -360,7 +360,7 @@ func (s *Session) nextTick() time.Duration {
 		next = min(next, s.cfg.Recognise-s.since(u.ended))
 	}
 	if a := s.answer; a != nil {
-		next = min(next, a.nextTick(s.now, s.silentLimit()))
+		next = min(next, a.nextTick(s.now, s.silentLimit(), s.isAlone()))
 	}
 	return max(next, time.Millisecond)
 }

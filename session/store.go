@@ -196,10 +196,11 @@ type restoring struct {
 	session  *Session
 	answered int // the turns that the kept history knows
 	state    protocol.State
-	asked    string // what waits for the end of its answer
-	open     string // the answer that had begun and not ended
-	turn     string // the turn that was not measured
-	text     []byte // of the answer
+	asked    string                        // what waits for the end of its answer
+	open     string                        // the answer that had begun and not ended
+	turn     string                        // the turn that was not measured
+	text     []byte                        // of the answer
+	sound    []protocol.ResponseAudioDelta // of it, without the sound itself
 	tools    []turn.ToolUse
 	began    int64 // when it did, in Unix ms
 	last     int64 // when the last event came
@@ -236,9 +237,12 @@ func (r *restoring) note(m protocol.Message) {
 		s.items, r.asked = max(s.items, number(m.ItemID)), m.Text
 	case protocol.ResponseCreated:
 		s.turns = max(s.turns, number(m.ResponseID))
-		r.open, r.turn, r.text, r.tools, r.began = m.ResponseID, m.TurnID, nil, nil, r.last
+		r.open, r.turn, r.text, r.sound, r.tools, r.began = m.ResponseID, m.TurnID, nil, nil, nil, r.last
 	case protocol.ResponseTextDelta:
 		r.text = append(r.text, m.Text...)
+	case protocol.ResponseAudioDelta:
+		m.Chunk = ""
+		r.sound = append(r.sound, m)
 	case protocol.ToolCall:
 		r.tools = append(r.tools, turn.ToolUse{CallID: m.CallID, Name: m.Name, Input: object(atMost(m.Input, maxToolKept))})
 	case protocol.ToolResult:
@@ -271,7 +275,8 @@ func (s *Session) interrupted() {
 		s.emit(s.wireError(errInterrupted, protocol.CodeInternal))
 	}
 	if r.open != "" {
-		s.emit(protocol.ResponseCancelled{ResponseID: r.open, Reason: protocol.CancelError, HeardText: string(r.text)})
+		heard, played := r.heard()
+		s.emit(protocol.ResponseCancelled{ResponseID: r.open, Reason: protocol.CancelError, HeardText: heard, PlayedMs: played})
 		s.remembered(r)
 	}
 	if r.turn != "" {
@@ -287,6 +292,32 @@ func (s *Session) remembered(r *restoring) {
 	if number(r.turn) <= r.answered || s.settings.turns != Agent || r.asked == s.cfg.Mock.Question() {
 		return
 	}
-	s.rememberText(s.now, r.asked, turn.Message{Text: string(r.text), Tools: r.tools, Interrupted: true})
+	heard, _ := r.heard()
+	said := turn.Message{Text: heard, Tools: r.tools, Interrupted: true}
+	if text := string(r.text); text != heard {
+		said.Written = text
+	}
+	s.rememberText(s.now, r.asked, said)
 	s.save()
+}
+
+// heard is what of the answer certainly was, and how many ms of its sound had been played: acknowledgements are not
+// kept, but no client is sent more than a little ahead of them.
+func (r *restoring) heard() (text string, played int64) {
+	if len(r.sound) == 0 {
+		return string(r.text), 0
+	}
+	last := r.sound[len(r.sound)-1].StartMs
+	played = max(0, last-playAhead.Milliseconds())
+	begun := 0 // the text of what had begun by then; its last piece may not have ended
+	end := 0
+	for _, m := range r.sound {
+		if m.StartMs+chunkLength.Milliseconds() > played {
+			break
+		}
+		if m.Text != "" {
+			end, begun = begun, begun+len(m.Text)
+		}
+	}
+	return string(r.text[:min(end, len(r.text))]), played
 }

@@ -3,9 +3,11 @@ package session
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,9 +33,15 @@ const (
 	madeAhead   = 10 * time.Second       // of sound that waits here; the synthesizer gets no further sentence meanwhile
 	playedLate  = time.Second            // after the end of the sound a client has not acknowledged all of it
 	neverAcks   = 2 * time.Second        // after which a client that has acknowledged nothing is sent sound by the clock
-	ackedLate   = 2 * time.Second        // how long after a cancel what was played still counts
+	ackedLate   = 2 * time.Second        // how long after an answer's end what was played still counts
 	slowSpeech  = 90 * time.Millisecond  // a byte of text, while it is not known how long its sentence is: nobody speaks slower
+	longSpeech  = 2 * time.Minute        // of sound in one sentence: a voice that makes more has failed
+	voiceSilent = 90 * time.Second       // after which a voice has failed: those of this program say so themselves before
+	longestAck  = 1 << 40                // ms: what is more counts as this
 )
+
+// maxPiece bounds what a voice hands over at once, in samples: it has to fit into a line of the journal.
+const maxPiece = 1 << 16
 
 // voice is the sound of one answer. Positions in it are in samples of what is sent, from the answer's beginning.
 type voice struct {
@@ -71,7 +79,7 @@ type word struct {
 // piece is one thing that the synthesizer makes of a sentence, or that it has ended.
 type piece struct {
 	chunk speech.Chunk
-	ended bool  // the sentence
+	ended bool  // the sentence; with err: broken off, some of it has been made
 	err   error // of the voice that spoke
 	last  bool  // with err: there is no other voice
 }
@@ -115,33 +123,52 @@ func (v *voice) sentence(ctx context.Context, text string, voices *[]Synthesizer
 			return false
 		}
 		*voices = (*voices)[1:]
-		if !v.hand(ctx, piece{err: err, last: len(*voices) == 0}) {
+		if !v.hand(ctx, piece{err: err, last: len(*voices) == 0, ended: begun}) {
 			return false
 		}
 		if begun {
-			break // half of it has been heard: the next voice goes on with the next sentence
+			return true // half of it has been heard: the next voice goes on with the next sentence
 		}
 	}
 	return v.hand(ctx, piece{ended: true})
 }
 
-// speak lets one voice speak. A voice that panics has failed.
+var (
+	errVoiceSilent = errors.New("session: the voice makes no sound")
+	errVoiceLong   = errors.New("session: the voice does not come to an end")
+)
+
+// speak lets one voice speak. A voice that panics has failed, and so has one that makes nothing for too long, or too much.
 func (v *voice) speak(ctx context.Context, with Synthesizer, text string) (begun bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("session: synthesizer panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	silent := time.AfterFunc(voiceSilent, func() { stop(errVoiceSilent) })
+	defer silent.Stop()
+	length := time.Duration(0)
 	for chunk, err := range with.Synthesize(ctx, text) {
 		if err != nil {
 			return begun, err
 		}
-		if !v.hand(ctx, piece{chunk: chunk}) {
-			return begun, context.Cause(ctx)
+		if chunk.Rate < speech.MinRate || chunk.Rate > speech.MaxRate {
+			return begun, fmt.Errorf("session: a voice of %d Hz: they go from %d to %d", chunk.Rate, speech.MinRate, speech.MaxRate)
 		}
-		begun = true
+		if length += chunk.Duration(); length > longSpeech {
+			return begun, errVoiceLong
+		}
+		for samples := range slices.Chunk(chunk.Samples, maxPiece) {
+			if !v.hand(ctx, piece{chunk: speech.Chunk{Samples: samples, Rate: chunk.Rate}}) {
+				return begun, context.Cause(ctx)
+			}
+			begun = true
+			silent.Reset(voiceSilent)
+		}
 	}
-	return begun, nil
+	return begun, context.Cause(ctx) // who was silent for too long may just have stopped
 }
 
 func (v *voice) hand(ctx context.Context, p piece) bool {
@@ -191,12 +218,12 @@ func (a *answer) sentence() speech.Sentence {
 
 // add is more of the answer's text; all of it has come when whole is true.
 func (v *voice) add(delta string, whole bool) {
+	v.whole = whole
 	if v.mute {
 		return
 	}
 	sentences := v.cutter.Add(delta)
 	if whole {
-		v.whole = true
 		sentences = append(sentences, v.cutter.Flush()...)
 	}
 	v.waiting = append(v.waiting, sentences...)
@@ -228,19 +255,28 @@ func (v *voice) taken() {
 }
 
 // begin marks the words of the sentence that is about to be made, as if it were spoken slowly: who breaks it off before
-// its length is known has not heard more than that.
+// its length is known has not heard more than that. Figures are longer in words.
 func (v *voice) begin() {
 	v.begun = v.made()
-	v.mark(func(bytes, _ int) int { return v.samples(time.Duration(bytes) * slowSpeech) })
+	length := v.samples(slowSpeech) * max(len(v.spoken[0].Text), len(v.spoken[0].Spoken))
+	v.mark(func(bytes, of int) int { return length * bytes / of })
 }
 
-// end marks them by how long the sentence has become.
-func (v *voice) end() {
+// end marks them by how long the sentence has become. Of one that was broken off it is not known how long it would have
+// been: what there was no sound for is shown where it ends.
+func (v *voice) end(broken bool) {
 	if v.resample != nil {
 		v.pcm = v.resample.Flush(v.pcm)
 	}
 	length := v.made() - v.begun
-	v.mark(func(bytes, of int) int { return length * bytes / of })
+	if broken {
+		for i := range v.words[v.marked:] {
+			w := &v.words[v.marked+i]
+			w.at = min(w.at, v.made())
+		}
+	} else {
+		v.mark(func(bytes, of int) int { return length * bytes / of })
+	}
 	v.marked = len(v.words)
 	v.spoken = v.spoken[1:]
 	if len(v.spoken) > 0 {
@@ -313,7 +349,7 @@ func (v *voice) next(now time.Time, text string) (start int, pcm []int16, words 
 		from = v.words[v.told-1].end
 	}
 	to := from
-	for v.told < len(v.words) && v.startOf(v.told) < v.sent {
+	for v.told < len(v.words) && (v.startOf(v.told) < v.sent || v.words[v.told].at <= v.sent) { // or it has no sound
 		to = v.words[v.told].end
 		v.told++
 	}
@@ -343,7 +379,7 @@ func (v *voice) allowed(now time.Time) time.Duration {
 func (v *voice) ack(played time.Duration) {
 	v.acked = true
 	at := v.samples(played)
-	if at+v.samples(time.Millisecond) >= v.sent {
+	if v.samples(played+time.Millisecond) >= v.sent {
 		at = v.sent // the client counts in whole milliseconds
 	}
 	v.played = max(v.played, at)
@@ -363,15 +399,30 @@ func (v *voice) heard() int {
 
 // over says whether there is nothing more to play, or to wait for.
 func (v *voice) over(now time.Time) bool {
-	if len(v.pcm) > 0 || !v.mute && (!v.closed || len(v.spoken) > 0) {
-		return false
-	}
-	return v.played >= v.sent || !now.Before(v.deadline())
+	return v.allSent() && (v.played >= v.sent || !now.Before(v.deadline()))
 }
 
-// deadline is when the client must have played what it was sent.
+// allSent says whether no more sound comes.
+func (v *voice) allSent() bool {
+	return v.whole && len(v.pcm) == 0 && (v.mute || v.closed && len(v.spoken) == 0)
+}
+
+// deadline is when the client must have played what it was sent. One that acknowledges nothing played what came before
+// by the clock.
 func (v *voice) deadline() time.Time {
-	return v.lastSent.Add(v.duration(v.sent-v.played) + playedLate)
+	return v.lastSent.Add(min(v.duration(v.sent-v.played), playAhead) + playedLate)
+}
+
+// resume goes on with the clock for a client that was away for so long.
+func (v *voice) resume(away time.Duration) {
+	if !v.firstSent.IsZero() {
+		v.firstSent = v.firstSent.Add(away)
+	}
+}
+
+// remains is what counts of a sound that has ended. The sound itself, and what still waits to be made, are let go of.
+func (v *voice) remains() *voice {
+	return &voice{rate: v.rate, words: v.words, sent: v.sent, played: v.played, acked: v.acked, mute: v.mute}
 }
 
 // speak gives the answer's text to its voice.
@@ -387,13 +438,13 @@ func (s *Session) sound(p piece) {
 	v := s.answer.voice
 	if p.err == nil && !p.ended && !v.mute {
 		p.err = v.take(p.chunk)
-		p.last = true // it speaks at a rate that nothing can be done with
+		p.last = true // a rate that speak let through: only in a journal that was tampered with
 	}
 	switch {
 	case p.err != nil:
 		s.voiceFailed(p)
 	case p.ended && !v.mute:
-		v.end()
+		v.end(false)
 	}
 	s.play()
 }
@@ -408,6 +459,8 @@ func (s *Session) voiceFailed(p piece) {
 	if p.last {
 		words = errVoiceLost
 		v.mute, v.waiting, v.spoken = true, nil, nil // what has been made is still played
+	} else if p.ended {
+		v.end(true)
 	}
 	s.log.Warn("a voice failed", "error", p.err, "left", !p.last)
 	s.emit(s.wireError(words, protocol.CodeSpeechFailed))
@@ -440,20 +493,20 @@ func (s *Session) play() {
 	s.wake()
 }
 
-// nextTick is when sound is to be sent, or the answer is over, without anything else happening.
-func (v *voice) nextTick(now time.Time) time.Duration {
+// nextTick is when sound is to be sent by the clock, or the answer is over. All else that sound may wait for is an input.
+func (v *voice) nextTick(now time.Time, alone bool) time.Duration {
 	switch {
-	case v.firstSent.IsZero():
+	case v.allSent():
+		return v.deadline().Sub(now)
+	case alone || v.acked || v.firstSent.IsZero() || len(v.pcm) == 0:
 		return time.Hour
-	case len(v.pcm) > 0 && !v.acked:
-		return max(chunkLength, neverAcks-now.Sub(v.firstSent))
 	}
-	return v.deadline().Sub(now)
+	return max(chunkLength, neverAcks-now.Sub(v.firstSent))
 }
 
 // acknowledge takes what a client says it has played, of the answer that runs or of the one that was just cut.
 func (s *Session) acknowledge(m protocol.PlaybackAck) error {
-	played := time.Duration(m.PlayedMs) * time.Millisecond
+	played := played(m.PlayedMs)
 	switch {
 	case m.PlayedMs < 0:
 		return errPlayed
@@ -461,16 +514,35 @@ func (s *Session) acknowledge(m protocol.PlaybackAck) error {
 		s.answer.voice.ack(played)
 		s.play()
 	case s.cut != nil && s.cut.id == m.ResponseID && s.since(s.cut.at) <= ackedLate:
+		before := s.cut.voice.heard()
 		s.cut.voice.ack(played)
-		s.correct(s.cut)
+		if s.cut.voice.heard() > before {
+			s.correct(s.cut)
+		}
 	}
 	return nil
 }
 
-// cut is an answer that was broken off while it was spoken: what was heard of it may still become more.
+// unheard says whether the sound of the answer has waited for too long for a client that plays no more.
+func (s *Session) unheard() bool {
+	a := s.answer
+	return a != nil && a.ended && a.voice != nil && s.since(a.voice.lastSent) >= s.cfg.Idle
+}
+
+// played is what a client says it has played.
+func played(ms int64) time.Duration {
+	return time.Duration(min(ms, longestAck)) * time.Millisecond
+}
+
+// cut is an answer that ended before all of its sound was acknowledged: what was heard of it may still become more.
 type cut struct {
 	*answer
 	at time.Time
+}
+
+func (s *Session) keepCut(a *answer) {
+	a.voice = a.voice.remains()
+	s.cut = &cut{a, s.now}
 }
 
 // played is how much of the answer's sound the client says it has played, in ms.
