@@ -242,7 +242,7 @@ describe('settings', () => {
       engines: {
         turns: 'agent',
         agent: { name: 'openclaw', label: 'OpenClaw', available: false, why: 'nothing answers on port 18789', better: '' },
-        transcriber: { name: 'none', label: 'PocketSphinx', available: false, why: 'not in this build', better: 'Build with pocketsphinx' },
+        voices: [], transcriber: { name: 'none', label: 'PocketSphinx', available: false, why: 'not in this build', better: 'Build with pocketsphinx' },
       },
     });
     expect(get('recogniser').textContent).toBe('PocketSphinx is not available: not in this build. Build with pocketsphinx.');
@@ -401,7 +401,7 @@ test('what the gateway measured replaces what the page saw', async () => {
   await say(b, 'turn.metrics', { turnId: 't1', firstTokenMs: 604, gatewayMs: 4, totalMs: 900, usage });
   const fall = document.querySelector('.waterfall')!;
   expect(fall.querySelector('summary')!.textContent).toBe('0.60 s from sending to the first word');
-  expect([...fall.querySelectorAll('.value')].map((v) => v.textContent)).toEqual(['none', '604 ms']);
+  expect([...fall.querySelectorAll('.value')].map((v) => v.textContent)).toEqual(['none', '604 ms', 'none']);
   expect(fall.querySelector('.key')!.textContent).toBe('Vela itself 4 ms.');
   expect(document.querySelector('.usage')!.textContent).toBe('1,204 tokens in, 88 out');
 });
