@@ -20,6 +20,9 @@ export interface Player {
   wake(): void;
 }
 
+/** What may come before the worklet is there: of 40 ms each, two seconds of sound. */
+const mostEarly = 50;
+
 /** Past this the audio thread does not answer, as it does not while the browser lets no sound out. */
 const answersWithin = 100;
 
@@ -91,8 +94,9 @@ class Output implements Player {
   }
 
   #post(message: ToPlayback): void {
-    if (!this.#port) this.#early.push(message);
-    else if ('samples' in message) this.#port.postMessage(message, [message.samples.buffer]);
+    if (!this.#port) {
+      if (this.#early.length < mostEarly) this.#early.push(message);
+    } else if ('samples' in message) this.#port.postMessage(message, [message.samples.buffer]);
     else this.#port.postMessage(message);
   }
 
