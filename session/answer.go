@@ -140,7 +140,7 @@ func (a *answer) nextTick(now time.Time, silent time.Duration) time.Duration {
 		next = a.open[0].until.Sub(now) // the oldest question
 	}
 	if a.voice != nil {
-		next = min(next, a.voice.nextTick(now))
+		next = min(next, a.voice.nextTick(now, a.ended))
 	}
 	if due := a.working.due; !due.IsZero() {
 		next = min(next, due.Sub(now))

@@ -358,10 +358,12 @@ func (v *voice) heard() int {
 
 // over says whether there is nothing more to play, or to wait for.
 func (v *voice) over(now time.Time) bool {
-	if len(v.pcm) > 0 || !v.mute && (!v.closed || len(v.spoken) > 0) {
-		return false
-	}
-	return v.played >= v.sent || !now.Before(v.deadline())
+	return !v.unfinished() && (v.played >= v.sent || !now.Before(v.deadline()))
+}
+
+// unfinished says whether there is sound that has not been sent, or not been made.
+func (v *voice) unfinished() bool {
+	return len(v.pcm) > 0 || !v.mute && (!v.closed || len(v.spoken) > 0)
 }
 
 // deadline is when the client must have played what it was sent.
@@ -435,13 +437,16 @@ func (s *Session) play() {
 	s.wake()
 }
 
-// nextTick is when sound is to be sent, or the answer is over, without anything else happening.
-func (v *voice) nextTick(now time.Time) time.Duration {
+// nextTick is when sound is to be sent, or the answer is over, without anything else happening. Where more is to come, or
+// what there is waits for an acknowledgement or for somebody to hear it, that is what wakes the session.
+func (v *voice) nextTick(now time.Time, ended bool) time.Duration {
 	switch {
 	case v.firstSent.IsZero():
 		return time.Hour
 	case len(v.pcm) > 0 && !v.acked:
 		return max(chunkLength, neverAcks-now.Sub(v.firstSent))
+	case !ended || v.unfinished():
+		return time.Hour
 	}
 	return v.deadline().Sub(now)
 }

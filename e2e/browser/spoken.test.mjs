@@ -314,6 +314,10 @@ test('a page that is loaded again goes on where it was', async (t) => {
   const first = (await output(page)).frames;
   const before = compare(first, wire, 'r1').ms;
   await page.reload();
+  // A page that was loaded again has not been pressed: the browser lets no sound out, and the gateway waits.
+  await eventually(async () => assert.equal(await shown.small(), 'Press anywhere to hear the answer'));
+  assert.equal(await shown.session(), 'speaking');
+  await heardFromNowOn(page);
   await over(wire, 'response.completed', 'r1');
   await shown.idleAgain();
   const second = (await output(page)).frames.flatMap(({ samples }) => samples);
