@@ -120,8 +120,8 @@ export class Shown {
   }
 }
 
-/** What the switch "Speak the answers" keeps. */
-const mute = () => localStorage.setItem('vela.speak', 'no');
+/** For the page, before its own scripts: the switch "Speak the answers" is off. */
+export const mute = () => localStorage.setItem('vela.speak', 'no');
 
 /**
  * A page before a gateway, with a proxy between them unless `direct`. It is closed after the test `t`, and what went wrong on it unseen fails

@@ -46,6 +46,7 @@ class Output implements Player {
   #cuts = new Map<number, (playedMs: number) => void>();
   #cut = 0;
   #last = 0; // what the worklet said last, in ms
+  #begun = false; // whether something was pushed since the last cut
   #blocked = false;
 
   constructor(context: AudioContext, events: PlayerEvents) {
@@ -68,7 +69,8 @@ class Output implements Player {
 
   push(samples: Float32Array<ArrayBuffer>, at: number): void {
     this.#post({ samples, at });
-    this.wake();
+    if (!this.#begun) this.wake(); // once for an answer: a browser that refuses complains each time
+    this.#begun = true;
     this.#tellBlocked();
   }
 
@@ -77,6 +79,7 @@ class Output implements Player {
     const last = this.#last;
     this.#last = 0;
     this.#early = [];
+    this.#begun = false;
     if (!this.#port) return Promise.resolve(0);
     this.#post({ cut: id });
     return new Promise((done) => {
@@ -90,7 +93,7 @@ class Output implements Player {
   }
 
   wake(): void {
-    if (this.#context.state === 'suspended') void this.#context.resume().catch(() => {});
+    if (this.#context.state !== 'running') void this.#context.resume().catch(() => {});
   }
 
   #post(message: ToPlayback): void {
