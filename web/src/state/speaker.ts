@@ -132,7 +132,6 @@ export class Speaker {
     this.#ended = [...this.#ended, responseId].slice(-endsKept);
     if (this.#unsettled?.responseId === responseId) this.#unsettled = null;
     if (this.#answer?.id !== responseId) return;
-    if (this.#again) this.#again = [];
     if (cut) void this.#silence(this.#answer);
   }
 
