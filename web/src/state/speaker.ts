@@ -3,7 +3,7 @@ import { samplesOf } from '../audio/pcm';
 import { soundRate } from '../audio/playback';
 import type { Player, PlayerEvents } from '../audio/player';
 import { fromBase64 } from '../client/base64';
-import type { Timers } from '../client/connection';
+import type { Timers } from '../client/line';
 
 /** How often the gateway is told what was played. It sends no more than 0.4 s ahead of that, so this comes off the time the net may take. */
 const ackEvery = 100;
