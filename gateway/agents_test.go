@@ -13,7 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"vela/protocol"
 	"vela/protocol/signal"
@@ -226,4 +230,48 @@ ears:
 	if after := open(); after != before {
 		t.Errorf("%d files are open, %d were", after, before)
 	}
+}
+
+// However many ask at once, and however often, an agent's server is asked once in 5 s; a caller that leaves decides nothing.
+func TestWhoeverAsksForAgentsAsksTheirServersRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var probes atomic.Int32
+		a := &agents{asking: make(chan struct{}, 1), list: []*made{{name: "a", probe: func(ctx context.Context) error {
+			probes.Add(1)
+			select {
+			case <-time.After(time.Second):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}}}}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if r := a.lately(gone); r.Agents[0].Available {
+			t.Errorf("whoever has gone was told %+v", r)
+		}
+		probes.Store(0)
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if r := a.lately(t.Context()); !r.Agents[0].Available {
+					t.Errorf("it is said to be away: %+v", r)
+				}
+			})
+		}
+		all.Wait()
+		if n := probes.Load(); n != 1 {
+			t.Errorf("20 callers at once made %d requests", n)
+		}
+		time.Sleep(reportKept - time.Millisecond)
+		a.lately(t.Context())
+		if n := probes.Load(); n != 1 {
+			t.Errorf("a call within 5 s made another request: %d", n)
+		}
+		time.Sleep(time.Millisecond)
+		a.lately(t.Context())
+		if n := probes.Load(); n != 2 {
+			t.Errorf("after 5 s there were %d requests, want 2", n)
+		}
+	})
 }

@@ -126,7 +126,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		OwnName:     g.ownName,
 		Page:        page(),
 		Engines:     func() any { return g.Report() },
-		Agents:      func(ctx context.Context) any { return g.agents.report(ctx) },
+		Agents:      func(ctx context.Context) any { return g.agents.lately(ctx) },
 		Ready:       g.engines.ready,
 		Origins:     cfg.Origins,
 		MaxSessions: cfg.MaxSessions,
