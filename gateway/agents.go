@@ -33,6 +33,10 @@ type agents struct {
 	list  []*made
 	tasks []func(context.Context) // run beside the gateway
 	stops []func()                // called in the reverse order when nobody asks any agent any more
+
+	asking chan struct{} // of size 1, full while the agents are asked whether they are there
+	found  AgentsReport
+	until  time.Time // found is good so long
 }
 
 // made is one agent.
@@ -65,14 +69,14 @@ type AgentsReport struct {
 // makeAgents makes the agents of the file, or the built-in one where it has none. An agent that cannot be asked, because
 // the variable with its key is empty, is made all the same: it says so when it is asked.
 func makeAgents(f File, log *slog.Logger) (*agents, error) {
-	m := &maker{File: f, log: log, agents: &agents{}, servers: map[string]tool.Caller{}, files: map[string][]tool.Tool{}}
+	m := &maker{File: f, log: log, agents: &agents{asking: make(chan struct{}, 1)}, servers: map[string]tool.Caller{}, files: map[string][]tool.Tool{}}
 	if len(f.agents) == 0 {
 		m.File.agents = []spec{&echoAgent{Common: agentHead{name: echo.AgentID, Kind: "echo", Label: echo.Label}}}
 	}
 	for _, s := range m.File.agents {
 		if err := m.make(s); err != nil {
 			m.close()
-			return nil, fmt.Errorf("gateway: agent %s: %w", s.head().name, err)
+			return nil, fmt.Errorf("%s: agent %s: %w", f.at(s.head().line), s.head().name, err)
 		}
 	}
 	m.fallbacks()
@@ -155,7 +159,11 @@ func (m *maker) model(a *made, s *modelAgent) error {
 		return err
 	}
 	tools, err := m.tools(s.Tools)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoKey):
+		a.missing(errNoKey)
+		return nil
+	case err != nil:
 		return err
 	}
 	rules := tool.Rules{Tools: map[string]tool.Rule{}}
@@ -197,7 +205,11 @@ func (m *maker) system(s *modelAgent) (string, error) {
 	if s.SystemFile == "" {
 		return s.System, nil
 	}
-	text, err := os.ReadFile(m.path(s.SystemFile))
+	path, err := m.path(s.SystemFile)
+	if err != nil {
+		return "", fmt.Errorf("system_file: %w", err)
+	}
+	text, err := readRegular(path)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("system_file: %w", err)
@@ -207,23 +219,41 @@ func (m *maker) system(s *modelAgent) (string, error) {
 	return string(text), nil
 }
 
+// readRegular reads a file. Of anything else, such as a pipe, there may be no end.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
 // path is a path of the file's: a relative one begins where the file lies, and one with ~/ at home.
-func (m *maker) path(name string) string {
+func (m *maker) path(name string) (string, error) {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, rest)
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("a path begins with ~/, and there is no home: %w", err)
 		}
+		return filepath.Join(home, rest), nil
 	}
 	if filepath.IsAbs(name) {
-		return name
+		return name, nil
 	}
-	return filepath.Join(m.dir, name)
+	return filepath.Join(m.dir, name), nil
 }
 
 func (m *maker) tools(t toolsOf) (tool.Caller, error) {
 	var own []tool.Tool
 	if t.Root != "" {
-		files, err := m.filesIn(m.path(t.Root))
+		dir, err := m.path(t.Root)
+		if err != nil {
+			return nil, fmt.Errorf("tools.root: %w", err)
+		}
+		files, err := m.filesIn(dir)
 		if err != nil {
 			return nil, fmt.Errorf("tools.root: %w", err)
 		}
@@ -298,7 +328,7 @@ func (m *maker) server(name string) (tool.Caller, error) {
 func (m *maker) openclaw(a *made, s *openclawAgent) error {
 	token := func() (string, error) { return secret(s.TokenEnv) }
 	if s.TokenEnv == "" {
-		if !openclaw.Local(s.URL) {
+		if strings.HasPrefix(s.URL, "ws") && !openclaw.Local(s.URL) {
 			return errors.New("token_env is missing: the token of this machine's OpenClaw is for no other")
 		}
 		token = func() (string, error) { return openclaw.LocalToken(os.Getenv) }
@@ -308,7 +338,7 @@ func (m *maker) openclaw(a *made, s *openclawAgent) error {
 		return err
 	}
 	m.tasks = append(m.tasks, func(ctx context.Context) { _ = client.Run(ctx) }) // it ends with ctx alone
-	a.engine, err = openclaw.NewEngine(client, openclaw.EngineConfig{Agent: s.Agent})
+	a.engine, err = openclaw.NewEngine(client, openclaw.EngineConfig{Agent: s.Agent, Thinking: s.Thinking})
 	a.probe = func(ctx context.Context) error { return connected(ctx, client) }
 	return err
 }
@@ -335,7 +365,11 @@ func connected(ctx context.Context, c *openclaw.Client) error {
 }
 
 func (m *maker) dispatch(a *made, s *dispatchAgent) error {
-	cfg := dispatch.Config{Dir: m.path(s.Dir), Answer: s.Answer, Timeout: time.Duration(s.Timeout), Log: m.log.With("component", "dispatch")}
+	dir, err := m.path(s.Dir)
+	if err != nil {
+		return fmt.Errorf("dir: %w", err)
+	}
+	cfg := dispatch.Config{Dir: dir, Answer: s.Answer, Timeout: time.Duration(s.Timeout), Log: m.log.With("component", "dispatch")}
 	for _, step := range s.Steps {
 		cfg.Steps = append(cfg.Steps, dispatch.Step(step))
 	}
@@ -373,7 +407,7 @@ func (n notThere) Error() string     { return string(n) }
 func (notThere) Code() protocol.Code { return protocol.CodeAgentUnavailable }
 
 // errNoKey does not name the variable: what stands in the file may be a key by mistake.
-const errNoKey notThere = "The environment variable that holds this agent's key is not set. Set it and start the gateway again."
+const errNoKey notThere = "An environment variable that vela.yaml names for a key is not set. Set it and start the gateway again."
 
 // secret is what an environment variable holds; none is asked for with an empty name.
 func secret(variable string) (string, error) {
@@ -446,6 +480,24 @@ func (a *agents) close() {
 
 // probeTime bounds how long an agent is asked whether it is there.
 const probeTime = 3 * time.Second
+
+// reportKept is how long what the agents said is shown to everybody who wants to know.
+const reportKept = 5 * time.Second
+
+// lately is what [agents.report] has found in the last seconds, so that no number of callers makes more requests to
+// anybody's server than one. Callers wait for the one that asks, which takes up to 3 s.
+func (a *agents) lately(ctx context.Context) AgentsReport {
+	a.asking <- struct{}{}
+	defer func() { <-a.asking }()
+	if time.Now().Before(a.until) {
+		return a.found
+	}
+	found := a.report(ctx)
+	if ctx.Err() == nil { // else it says no more than that the caller has gone
+		a.found, a.until = found, time.Now().Add(reportKept)
+	}
+	return found
+}
 
 // report asks all agents at once whether they are there.
 func (a *agents) report(ctx context.Context) AgentsReport {

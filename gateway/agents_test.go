@@ -13,7 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"vela/protocol"
 	"vela/protocol/signal"
@@ -129,6 +133,9 @@ agents:
   keyless: {kind: anthropic, model: m, key_env: SK_TEST_NOT_SET}
   gone: {kind: openai, url: "http://127.0.0.1:1/v1"}
   unsure: {kind: dispatch, dir: nowhere}
+  bare: {kind: openai, url: "http://127.0.0.1:1/v1", tools: {mcp: [files]}}
+mcp:
+  files: {command: [nowhere], env: [SK_TEST_NOT_SET]}
 `)
 	if err == nil {
 		defer a.close()
@@ -172,16 +179,99 @@ agents:
 }
 
 func TestAgentsThatCannotBeMade(t *testing.T) {
+	t.Setenv("HOME", "")
 	for text, words := range map[string]string{
 		`{kind: openai, url: "http://127.0.0.1:1/v1", tools: {root: nowhere}}`:                      "tools.root",
 		`{kind: openai, url: "nonsense"}`:                                                           "base URL",
 		`{kind: openai, url: "http://127.0.0.1:1/v1", system_file: nowhere}`:                        "system_file",
 		`{kind: openclaw, url: "wss://example.org"}`:                                                "token_env is missing",
+		`{kind: openclaw, url: nonsense}`:                                                           "of the form ws://",
+		`{kind: dispatch, dir: "~/x"}`:                                                              "there is no home",
+		`{kind: openai, url: "http://127.0.0.1:1/v1", system_file: /dev/null}`:                      "it is no file",
 		`{kind: dispatch, dir: project, steps: [F9]}`:                                               "F9",
 		`{kind: openai, url: "http://127.0.0.1:1/v1", tools: {root: project, rules: {"[": allow}}}`: "name of tools",
 	} {
-		if _, err := readAgents(t, "agents:\n  a: "+text); err == nil || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "agent a") {
+		if _, err := readAgents(t, "agents:\n  a: "+text); err == nil || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "vela.yaml, line 2: agent a: ") {
 			t.Errorf("%s: the error is %v, want %q", text, err, words)
 		}
 	}
+}
+
+// What a gateway holds when it turns out that there can be none, or that its port is taken, is let go of.
+func TestAgentsAreLetGoOfWhereNothingRuns(t *testing.T) {
+	f, err := parseFile([]byte(`
+agents:
+  a: {kind: openai, url: "http://127.0.0.1:1/v1", tools: {root: .}}
+ears:
+  - {kind: whisper, url: nonsense}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() int {
+		files, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			return 0 // no such system
+		}
+		return len(files)
+	}
+	before := open()
+	if _, err := New(Config{Agents: f}); err == nil || !strings.Contains(err.Error(), "line 5: ear 1: ") {
+		t.Errorf("an ear without an address: %v", err)
+	}
+	f.ears = nil
+	g, err := New(Config{Agents: f, Addr: "127.0.0.1:99999"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Run(t.Context(), nil); err == nil {
+		t.Error("it listened where nobody can")
+	}
+	if after := open(); after != before {
+		t.Errorf("%d files are open, %d were", after, before)
+	}
+}
+
+// However many ask at once, and however often, an agent's server is asked once in 5 s; a caller that leaves decides nothing.
+func TestWhoeverAsksForAgentsAsksTheirServersRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var probes atomic.Int32
+		a := &agents{asking: make(chan struct{}, 1), list: []*made{{name: "a", probe: func(ctx context.Context) error {
+			probes.Add(1)
+			select {
+			case <-time.After(time.Second):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}}}}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if r := a.lately(gone); r.Agents[0].Available {
+			t.Errorf("whoever has gone was told %+v", r)
+		}
+		probes.Store(0)
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if r := a.lately(t.Context()); !r.Agents[0].Available {
+					t.Errorf("it is said to be away: %+v", r)
+				}
+			})
+		}
+		all.Wait()
+		if n := probes.Load(); n != 1 {
+			t.Errorf("20 callers at once made %d requests", n)
+		}
+		time.Sleep(reportKept - time.Millisecond)
+		a.lately(t.Context())
+		if n := probes.Load(); n != 1 {
+			t.Errorf("a call within 5 s made another request: %d", n)
+		}
+		time.Sleep(time.Millisecond)
+		a.lately(t.Context())
+		if n := probes.Load(); n != 2 {
+			t.Errorf("after 5 s there were %d requests, want 2", n)
+		}
+	})
 }

@@ -15,6 +15,8 @@ import (
 
 // earSpec is one recogniser of a [File].
 type earSpec struct {
+	line int
+
 	Kind     string `yaml:"kind"`     // one of [earKinds]
 	Label    string `yaml:"label"`    // what people see
 	URL      string `yaml:"url"`      // of a server
@@ -29,8 +31,8 @@ var earKinds = []string{"pocketsphinx", "openai", "whisper"}
 
 func (e earSpec) check() error {
 	switch {
-	case e.Kind == "pocketsphinx" && (e.URL != "" || e.Model != "" || e.KeyEnv != ""):
-		return errors.New("pocketsphinx is in the program: it has no url, model or key")
+	case e.Kind == "pocketsphinx" && e != (earSpec{line: e.line, Kind: e.Kind, Label: e.Label}):
+		return errors.New("pocketsphinx is in the program: it has no url, model or key, and no language or prompt")
 	case e.Kind != "pocketsphinx" && e.URL == "":
 		return errors.New("url is missing")
 	case e.Kind == "openai" && e.Model == "":
@@ -47,7 +49,8 @@ type ears struct {
 }
 
 // makeEars makes the recognisers of the file, or PocketSphinx where it has none. One that is not there is left out.
-func makeEars(specs []earSpec, local *engines, log *slog.Logger) (*ears, error) {
+func makeEars(f File, local *engines, log *slog.Logger) (*ears, error) {
+	specs := f.ears
 	if len(specs) == 0 {
 		specs = []earSpec{{Kind: "pocketsphinx"}}
 	}
@@ -69,7 +72,7 @@ func makeEars(specs []earSpec, local *engines, log *slog.Logger) (*ears, error) 
 		case errors.Is(err, errNoKey):
 			engine.Available, engine.Why = false, err.Error()
 		case err != nil:
-			return nil, fmt.Errorf("gateway: ear %d: %w", i+1, err)
+			return nil, fmt.Errorf("%s: ear %d: %w", f.at(spec.line), i+1, err)
 		default:
 			e.list = append(e.list, func() session.Transcriber { return t })
 		}

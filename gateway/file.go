@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,13 +14,16 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
+	"vela/turn/mcp"
 )
 
 // File is what vela.yaml says: which agents there are. A key stands in it only by the name of the environment variable
 // that holds it. The README describes the format. The zero value has no agent but the built-in one. Make it with
 // [ReadFile].
 type File struct {
-	dir    string // where the file lies: relative paths begin there
+	name   string // of the file, as it was given
+	dir    string // where it lies: relative paths begin there
 	agents []spec // the first one answers clients that do not ask
 	mcp    map[string]mcpServer
 	ears   []earSpec   // the first one recognises speech, and the next where one fails; none: PocketSphinx
@@ -35,6 +39,7 @@ type spec interface {
 // agentHead is what every agent has.
 type agentHead struct {
 	name string
+	line int
 
 	Kind     string   `yaml:"kind"`
 	Label    string   `yaml:"label"`
@@ -88,6 +93,7 @@ type openclawAgent struct {
 	URL      string    `yaml:"url"`
 	TokenEnv string    `yaml:"token_env"` // empty: the token of OpenClaw's own file
 	Agent    string    `yaml:"agent"`     // OpenClaw's name for it; default main
+	Thinking string    `yaml:"thinking"`  // a level of OpenClaw's, such as low; empty leaves it to OpenClaw
 	Timeout  duration  `yaml:"timeout"`
 }
 
@@ -105,6 +111,8 @@ type echoAgent struct {
 
 // mcpServer is a program that speaks MCP on its standard streams, or the address of one.
 type mcpServer struct {
+	line int
+
 	Command []string          `yaml:"command"`
 	Env     []string          `yaml:"env"` // names of the environment variables that the program gets
 	URL     string            `yaml:"url"`
@@ -152,6 +160,8 @@ func ReadFile(name string) (File, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return File{}, fmt.Errorf("%s is not there: write it, or leave --config out", name)
+	case err == nil && !info.Mode().IsRegular(): // reading a pipe would wait for whoever writes it
+		return File{}, fmt.Errorf("%s is no file", name)
 	case err == nil && info.Size() > maxFile:
 		return File{}, fmt.Errorf("%s is larger than 1 MiB: that is no vela.yaml", name)
 	}
@@ -167,23 +177,41 @@ func ReadFile(name string) (File, error) {
 	if err != nil {
 		return File{}, fmt.Errorf("%s, %w", name, err)
 	}
-	f.dir = dir
+	f.name, f.dir = name, dir
 	return f, nil
+}
+
+// at is the place of a mistake that shows only when what the file describes is made.
+func (f *File) at(line int) string {
+	if f.name == "" {
+		return fmt.Sprintf("line %d", line)
+	}
+	return fmt.Sprintf("%s, line %d", f.name, line)
 }
 
 // parseFile reads the text of a vela.yaml. Its errors begin with the line.
 func parseFile(text []byte) (File, error) {
 	var top struct {
-		Default string               `yaml:"default"`
-		Agents  agentNodes           `yaml:"agents"`
-		MCP     map[string]mcpServer `yaml:"mcp"`
-		Ears    []earSpec            `yaml:"ears"`
-		Voices  []voiceSpec          `yaml:"voices"`
+		Default reference   `yaml:"default"`
+		Agents  entries     `yaml:"agents"`
+		MCP     entries     `yaml:"mcp"`
+		Ears    []earSpec   `yaml:"ears"`
+		Voices  []voiceSpec `yaml:"voices"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &top, yaml.Strict()); err != nil {
 		return File{}, inLine(err)
 	}
-	f := File{mcp: top.MCP, ears: top.Ears, voices: top.Voices}
+	f := File{mcp: map[string]mcpServer{}, ears: top.Ears, voices: top.Voices}
+	for _, node := range top.MCP {
+		name, server := node.Key.GetToken().Value, mcpServer{line: lineOf(node.Key)}
+		if err := yaml.NodeToValue(node.Value, &server, yaml.Strict()); err != nil {
+			return File{}, inLine(err)
+		}
+		if err := server.check(name); err != nil {
+			return File{}, fmt.Errorf("line %d: mcp server %s: %w", server.line, name, err)
+		}
+		f.mcp[name] = server
+	}
 	for _, node := range top.Agents {
 		s, err := readAgent(node)
 		if err != nil {
@@ -191,42 +219,65 @@ func parseFile(text []byte) (File, error) {
 		}
 		f.agents = append(f.agents, s)
 	}
-	for i, s := range f.agents {
+	for _, s := range f.agents {
 		if err := f.checkAgent(s); err != nil {
-			return File{}, fmt.Errorf("line %d: agent %s: %w", lineOf(top.Agents[i].Key), s.head().name, err)
+			return File{}, fmt.Errorf("line %d: agent %s: %w", s.head().line, s.head().name, err)
 		}
 	}
 	for i, e := range f.ears {
 		if err := checkKind(e.Kind, earKinds, e.check()); err != nil {
-			return File{}, fmt.Errorf("ear %d: %w", i+1, err)
+			return File{}, fmt.Errorf("line %d: ear %d: %w", e.line, i+1, err)
 		}
 	}
 	for i, v := range f.voices {
 		if err := checkKind(v.Kind, voiceKinds, v.check()); err != nil {
-			return File{}, fmt.Errorf("voice %d: %w", i+1, err)
-		}
-	}
-	for name, server := range f.mcp {
-		if err := server.check(); !namePattern.MatchString(name) || err != nil {
-			return File{}, fmt.Errorf("mcp server %s: %w", name, cmpErr(err, errName))
+			return File{}, fmt.Errorf("line %d: voice %d: %w", v.line, i+1, err)
 		}
 	}
 	return f, f.putFirst(top.Default)
 }
 
-// agentNodes is the part of the file about agents, in its order.
-type agentNodes []*ast.MappingValueNode
+// reference is a name that stands elsewhere in the file.
+type reference struct {
+	name string
+	line int
+}
+
+// UnmarshalYAML reads it.
+func (r *reference) UnmarshalYAML(node ast.Node) error {
+	r.line = lineOf(node)
+	return yaml.NodeToValue(node, &r.name)
+}
+
+// UnmarshalYAML reads an ear, and where it stands.
+func (e *earSpec) UnmarshalYAML(node ast.Node) error {
+	type keys earSpec // without this method
+	err := yaml.NodeToValue(node, (*keys)(e), yaml.Strict())
+	e.line = lineOf(node)
+	return err
+}
+
+// UnmarshalYAML reads a voice, and where it stands.
+func (v *voiceSpec) UnmarshalYAML(node ast.Node) error {
+	type keys voiceSpec // without this method
+	err := yaml.NodeToValue(node, (*keys)(v), yaml.Strict())
+	v.line = lineOf(node)
+	return err
+}
+
+// entries are the agents or the MCP servers, in their order.
+type entries []*ast.MappingValueNode
 
 // UnmarshalYAML takes the nodes as they are: which keys an agent has depends on its kind.
-func (n *agentNodes) UnmarshalYAML(node ast.Node) error {
+func (n *entries) UnmarshalYAML(node ast.Node) error {
 	switch node := node.(type) {
 	case *ast.MappingNode:
 		*n = node.Values
 	case *ast.MappingValueNode:
-		*n = agentNodes{node}
+		*n = entries{node}
 	case *ast.NullNode:
 	default:
-		return fmt.Errorf("line %d: agents must be names, each with its keys indented below it", lineOf(node))
+		return fmt.Errorf("line %d: here must be names, each with its keys indented below it", lineOf(node))
 	}
 	return nil
 }
@@ -251,7 +302,7 @@ func readAgent(node *ast.MappingValueNode) (spec, error) {
 	if err := yaml.NodeToValue(node.Value, s, yaml.Strict()); err != nil {
 		return nil, inLine(err)
 	}
-	s.head().name = name
+	s.head().name, s.head().line = name, lineOf(node.Key)
 	return s, nil
 }
 
@@ -270,20 +321,44 @@ func (p *phrases) UnmarshalYAML(node ast.Node) error {
 }
 
 var (
-	namePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	errName     = errors.New("a name is up to 64 letters, digits, - and _")
-	envPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	namePattern  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	errName      = errors.New("a name is up to 64 letters, digits, - and _")
+	levelPattern = regexp.MustCompile(`^[a-z]{1,16}$`)
+	envPattern   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 func lineOf(node ast.Node) int { return node.GetToken().Position.Line }
 
 // inLine is a decoder's error with its line, and without the text that the decoder shows: a key may stand there.
 func inLine(err error) error {
+	var mismatch *yaml.TypeError
+	var overflow *yaml.OverflowError
+	switch {
+	case errors.As(err, &mismatch) && mismatch.Token != nil:
+		return fmt.Errorf("line %d: this must be %s", mismatch.Token.Position.Line, inWords(mismatch.DstType))
+	case errors.As(err, &overflow) && overflow.Token != nil:
+		return fmt.Errorf("line %d: this must be %s", overflow.Token.Position.Line, inWords(overflow.DstType))
+	}
 	var known yaml.Error
 	if errors.As(err, &known) && known.GetToken() != nil {
 		return fmt.Errorf("line %d: %s", known.GetToken().Position.Line, known.GetMessage())
 	}
 	return err
+}
+
+// inWords is a type of a value in the words of a vela.yaml.
+func inWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a text"
+	}
+	return "something else"
 }
 
 // checkKind says that a kind is none, or else what is wrong beside it.
@@ -292,13 +367,6 @@ func checkKind(kind string, kinds []string, err error) error {
 		return fmt.Errorf("its kind must be one of %s", strings.Join(kinds, ", "))
 	}
 	return err
-}
-
-func cmpErr(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // checkAgent holds an agent to what the rest of the file says.
@@ -321,13 +389,13 @@ func (f *File) agent(name string) spec {
 }
 
 // putFirst makes an agent the one that clients get who do not ask.
-func (f *File) putFirst(name string) error {
-	if name == "" {
+func (f *File) putFirst(r reference) error {
+	if r.name == "" {
 		return nil
 	}
-	i := slices.IndexFunc(f.agents, func(s spec) bool { return s.head().name == name })
+	i := slices.IndexFunc(f.agents, func(s spec) bool { return s.head().name == r.name })
 	if i < 0 {
-		return fmt.Errorf("default: there is no agent %s", name)
+		return fmt.Errorf("line %d: default: there is no agent %s", r.line, r.name)
 	}
 	first := f.agents[i]
 	f.agents = slices.Insert(slices.Delete(f.agents, i, i+1), 0, first)
@@ -366,6 +434,9 @@ func (a *openclawAgent) check(File) error {
 	if a.URL == "" {
 		return errors.New("url is missing, such as ws://127.0.0.1:18789")
 	}
+	if a.Thinking != "" && !levelPattern.MatchString(a.Thinking) {
+		return errors.New("thinking is a level of OpenClaw's, such as low")
+	}
 	return checkEnv(a.TokenEnv)
 }
 
@@ -378,16 +449,29 @@ func (a *dispatchAgent) check(File) error {
 
 func (*echoAgent) check(File) error { return nil }
 
-func (s mcpServer) check() error {
-	if (len(s.Command) == 0) == (s.URL == "") {
+func (s mcpServer) check(name string) error {
+	switch {
+	case (len(s.Command) == 0) == (s.URL == ""):
 		return errors.New("it needs either a command or a url")
+	case len(s.Command) > 0 && (s.KeyEnv != "" || len(s.Headers) > 0):
+		return errors.New("key_env and headers are for servers with a url: a command gets its variables by env")
+	case s.URL != "" && len(s.Env) > 0:
+		return errors.New("env is for a command: a server with a url gets its key by key_env")
 	}
 	for _, name := range s.Env {
 		if err := checkEnv(name); err != nil {
 			return err
 		}
 	}
-	return checkEnv(s.KeyEnv)
+	if err := checkEnv(s.KeyEnv); err != nil {
+		return err
+	}
+	cfg := mcp.Config{Name: name, URL: s.URL, Header: headers(s.Headers)}
+	if len(s.Command) > 0 {
+		cfg.Command = s.Command[0]
+	}
+	_, err := mcp.New(cfg) // which starts nothing
+	return err
 }
 
 // checkEnv catches a key where the name of its variable should stand. It does not repeat it.

@@ -71,14 +71,17 @@ func TestFileSaysWhichAgentsThereAre(t *testing.T) {
 func TestFileErrorsNameTheLineAndWhatToDo(t *testing.T) {
 	for _, c := range []struct{ old, mistake, words string }{
 		{"default: claude", "defalt: claude", `line 2: unknown field "defalt"`},
-		{"default: claude", "default: nobody", "default: there is no agent nobody"},
+		{"default: claude", "default: nobody", "line 2: default: there is no agent nobody"},
 		{"    url: http://127.0.0.1:1234/v1\n", "    uri: http://127.0.0.1:1234/v1\n", `line 6: unknown field "uri"`},
 		{"    url: http://127.0.0.1:1234/v1\n", "", "line 4: agent local: url is missing"},
 		{"kind: openai", "kind: openapi", "line 4: agent local: its kind must be one of openai, anthropic, openclaw, dispatch, echo"},
 		{"    kind: openai\n", "", "line 4: agent local: its kind must be one of"},
 		{"    key_env: ANTHROPIC_API_KEY", "    key: sk-secret", `unknown field "key"`},
 		{"    key_env: ANTHROPIC_API_KEY", "    key_env: sk-secret", "take names of environment variables"},
-		{"bash: true", "bash: maybe", "line 18: "},
+		{"bash: true", "bash: maybe", "line 18: this must be true or false"},
+		{"temperature: 0", "temperature: hot", "line 15: this must be a number"},
+		{"temperature: 0", "max_tokens: many", "line 15: this must be a whole number"},
+		{"temperature: 0", "max_tokens: 99999999999999999999999", "line 15: this must be a whole number"},
 		{"      root: ./project\n", "", "bash needs a root"},
 		{"mcp: [github]", "mcp: [gitlab]", "there is no server gitlab"},
 		{"write_file: allow", "write_file: yes", "write_file must be allow, ask or deny"},
@@ -88,7 +91,16 @@ func TestFileErrorsNameTheLineAndWhatToDo(t *testing.T) {
 		{"first_token: 90s", "first_token: soon", "line 9: "},
 		{"  parrot:", "  par rot:", "a name is up to 64 letters"},
 		{"  parrot:", "  claude:", "line 26: "},
-		{"    command: [github-mcp-server, stdio]\n", "", "either a command or a url"},
+		{"    command: [github-mcp-server, stdio]\n", "", "line 29: mcp server github: it needs either a command or a url"},
+		{"  github:\n", "  git_hub:\n", "line 29: mcp server git_hub: "},
+		{"  github:\n", "  read:\n", "line 29: mcp server read: "},
+		{"    env: [GITHUB_TOKEN]", "    key_env: GITHUB_TOKEN", "a command gets its variables by env"},
+		{"    env: [GITHUB_TOKEN]", "    evn: [GITHUB_TOKEN]", `line 31: unknown field "evn"`},
+		{"url: ws://127.0.0.1:18789", "url: ws://127.0.0.1:18789\n    thinking: 5 h", "line 21: agent claw: thinking is a level"},
+		{"agents:", "ears:\n  - {kind: whisper}\nagents:", "line 4: ear 1: url is missing"},
+		{"agents:", "ears:\n  - {kind: pocketsphinx, language: de}\nagents:", "line 4: ear 1: pocketsphinx is in the program"},
+		{"agents:", "voices:\n  - {kind: flite}\n  - {kind: openai}\nagents:", "line 5: voice 2: "},
+		{"agents:", "voices:\n  - {kind: flite, vioce: slt}\nagents:", `line 4: unknown field "vioce"`},
 		{"    env: [GITHUB_TOKEN]", "    env: [ghp-secret]", "take names of environment variables"},
 		{"agents:", "agents: [", "line "},
 		{"desk: {kind: dispatch, dir: work,", "desk: {kind: dispatch,", "dir is missing"},
@@ -125,6 +137,9 @@ func TestReadFile(t *testing.T) {
 	}
 	if _, err := ReadFile(dir); err == nil {
 		t.Error("a folder was read")
+	}
+	if _, err := ReadFile(os.DevNull); err == nil || !strings.Contains(err.Error(), "is no file") {
+		t.Errorf("what is no file was read: %v", err)
 	}
 }
 

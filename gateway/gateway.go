@@ -75,7 +75,7 @@ type Gateway struct {
 }
 
 // New checks the configuration and puts a gateway together. Nothing runs and nothing listens before [Gateway.Run].
-func New(cfg Config) (*Gateway, error) {
+func New(cfg Config) (_ *Gateway, err error) {
 	if cfg.Addr == "" {
 		cfg.Addr = DefaultAddr
 	}
@@ -96,14 +96,20 @@ func New(cfg Config) (*Gateway, error) {
 		engines:  newEngines(cfg.Speech, cfg.Log),
 		sessions: session.NewMetrics(registry),
 	}
-	var err error
 	if g.agents, err = makeAgents(cfg.Agents, cfg.Log); err != nil {
 		return nil, err
 	}
-	if g.ears, err = makeEars(cfg.Agents.ears, g.engines, cfg.Log); err != nil {
+	defer func() {
+		if err != nil {
+			g.agents.close()
+		}
+	}()
+	if g.ears, err = makeEars(cfg.Agents, g.engines, cfg.Log); err != nil {
 		return nil, err
 	}
-	g.voices = makeVoices(cfg.Agents.voices, cfg.Log)
+	if g.voices, err = makeVoices(cfg.Agents, cfg.Log); err != nil {
+		return nil, err
+	}
 	if g.authority, err = newAuthority(cfg.Keys); err != nil {
 		return nil, err
 	}
@@ -120,14 +126,17 @@ func New(cfg Config) (*Gateway, error) {
 		OwnName:     g.ownName,
 		Page:        page(),
 		Engines:     func() any { return g.Report() },
-		Agents:      func(ctx context.Context) any { return g.agents.report(ctx) },
+		Agents:      func(ctx context.Context) any { return g.agents.lately(ctx) },
 		Ready:       g.engines.ready,
 		Origins:     cfg.Origins,
 		MaxSessions: cfg.MaxSessions,
 		Log:         cfg.Log.With("component", "server"),
 		Metrics:     registry,
 	})
-	return g, err
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 func page() fs.FS {
@@ -141,6 +150,7 @@ func page() fs.FS {
 // and a second more if a collector of traces does not, either.
 // ready is called with the address as soon as connections are taken; it may be nil.
 func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
+	defer g.agents.close()
 	l, err := net.Listen("tcp", g.cfg.Addr)
 	if err != nil {
 		return fmt.Errorf("gateway: listen on %s: %w; another program may use that port: choose one with --addr", g.cfg.Addr, errors.Unwrap(err))

@@ -15,6 +15,8 @@ import (
 
 // voiceSpec is one voice of a [File].
 type voiceSpec struct {
+	line int
+
 	Kind     string   `yaml:"kind"`     // one of [voiceKinds]
 	Label    string   `yaml:"label"`    // what people see
 	Voice    string   `yaml:"voice"`    // the engine's name for it
@@ -53,7 +55,8 @@ type voices struct {
 }
 
 // makeVoices makes the voices of the file, or flite where it has none. One that is not there is left out, and says why.
-func makeVoices(specs []voiceSpec, log *slog.Logger) *voices {
+func makeVoices(f File, log *slog.Logger) (*voices, error) {
+	specs := f.voices
 	if len(specs) == 0 {
 		specs = []voiceSpec{{Kind: "flite"}}
 	}
@@ -61,15 +64,18 @@ func makeVoices(specs []voiceSpec, log *slog.Logger) *voices {
 	for i, spec := range specs {
 		engine := Engine{Name: spec.Kind, Label: spec.Label, Available: true}
 		s, err := spec.make(&engine, log)
-		if err != nil {
+		switch {
+		case err != nil && spec.URL != "" && !errors.Is(err, errNoKey):
+			return nil, fmt.Errorf("%s: voice %d: %w", f.at(spec.line), i+1, err)
+		case err != nil:
 			engine.Available, engine.Why, engine.Cause = false, publicly(err), err
 			log.Warn("a voice is not there", "voice", i+1, "kind", spec.Kind, "reason", err)
-		} else {
+		default:
 			v.list = append(v.list, s)
 		}
 		v.report = append(v.report, engine)
 	}
-	return v
+	return v, nil
 }
 
 func (v voiceSpec) make(e *Engine, log *slog.Logger) (session.Synthesizer, error) {
@@ -99,20 +105,19 @@ func (v voiceSpec) make(e *Engine, log *slog.Logger) (session.Synthesizer, error
 }
 
 func (v voiceSpec) server(e *Engine, log *slog.Logger) (session.Synthesizer, error) {
+	e.Label = cmp.Or(e.Label, map[string]string{"openai": "A speech server", "piper": "Piper"}[v.Kind])
 	key, err := secret(v.KeyEnv)
 	if err != nil {
 		return nil, err
 	}
 	cfg := speechserver.Config{URL: v.URL, Key: key, Log: log.With("component", "voice")}
 	if v.Kind == "piper" {
-		e.Label = cmp.Or(e.Label, "Piper")
 		voice := speechserver.PiperVoice{Voice: v.Voice}
 		if v.Speed > 0 {
 			voice.LengthScale = 1 / v.Speed
 		}
 		return speechserver.NewPiperSynthesizer(cfg, voice)
 	}
-	e.Label = cmp.Or(e.Label, "A speech server")
 	return speechserver.NewOpenAISynthesizer(cfg, speechserver.OpenAIVoice{Model: v.Model, Voice: v.Voice, Rate: v.Rate, Speed: v.Speed})
 }
 

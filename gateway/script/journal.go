@@ -92,6 +92,7 @@ type scribe struct {
 	quiet bool // the last event said idle
 	at    int64
 	spoke int64 // when audio last came; 0 after anything else
+	heard int64 // when the last event that is expected came
 	slow  bool  // a longer within is in force
 }
 
@@ -178,9 +179,10 @@ func (w *scribe) wait(since int64) {
 	w.slow = d > patience/2
 }
 
-// pause keeps the pace of audio, which a gateway holds to the speed of speech.
+// pause keeps the pace of audio, which a gateway holds to the speed of speech. To expect what came in between takes its
+// own time already.
 func (w *scribe) pause(at int64) {
-	if gap := time.Duration(at - w.spoke); w.spoke != 0 && gap >= 5*time.Millisecond {
+	if gap := time.Duration(at - max(w.spoke, w.heard)); w.spoke != 0 && gap >= 5*time.Millisecond {
 		w.add("wait %v", min(maxLength, gap.Round(time.Millisecond)))
 	}
 }
@@ -311,6 +313,9 @@ func (w *scribe) event(text json.RawMessage) error {
 	w.known = append(w.known, e)
 	if w.here {
 		w.owing = append(w.owing, e)
+		if _, partial := e.Message.(protocol.TranscriptPartial); !partial || !w.agent() {
+			w.heard = w.at
+		}
 	}
 	return nil
 }

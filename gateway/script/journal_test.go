@@ -2,6 +2,7 @@ package script_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -82,6 +83,28 @@ func runText(t *testing.T, address, name, text string) {
 	}
 	if r := script.Run(t.Context(), s, script.Gateway{Address: address}); !r.Passed() {
 		t.Errorf("%v\nin\n%s", r, text)
+	}
+}
+
+// A script does not wait twice for what took its time: once for the event, and again for the pause in which it came.
+func TestFromJournalWaitsOnce(t *testing.T) {
+	const (
+		head  = `{"journal":1,"id":"s","protocol":2,"turns":"deterministic","settings":null}` + "\n" + `{"at":1,"in":{"kind":"joined","peer":1}}` + "\n"
+		state = `{"event":{"type":"session.state","payload":{"value":"idle"},"seq":1,"ts":1}}` + "\n"
+	)
+	audio := func(ms int) string {
+		return fmt.Sprintf(`{"at":%d,"in":{"kind":"client","peer":1,"client":{"type":"input_audio.append","payload":{"chunk":"AAA="}}}}`, ms*1_000_000) + "\n"
+	}
+	tick := `{"at":401000000,"in":{"kind":"tick"}}` + "\n"
+	for journal, want := range map[string]string{
+		head + audio(1) + audio(431):                "wait 430ms\n",
+		head + audio(1) + tick + state + audio(431): "wait 30ms\n",
+		head + audio(1) + state + tick + audio(431): "wait 430ms\n",
+	} {
+		text, err := script.FromJournal(strings.NewReader(journal))
+		if err != nil || !strings.Contains(text, want) {
+			t.Errorf("%v, want %q in\n%s", err, want, text)
+		}
 	}
 }
 

@@ -1,6 +1,10 @@
 package ganglia
 
-import "vela/protocol/signal"
+import (
+	"strings"
+
+	"vela/protocol/signal"
+)
 
 // task is what a tool is for, as far as it shows.
 type task int
@@ -30,6 +34,22 @@ var tools = map[string]task{
 	"web_fetch": web, "exec": run, "process": run,
 }
 
+// served says what tools of MCP servers are for. Their names stand behind the server's and a _, as in files_read_file; the
+// server's own has none. Only what can mean nothing else is here: what a server "writes" or "searches" may be anything.
+var served = map[string]task{
+	"read_file": read, "read_text_file": read, "read_multiple_files": read, "write_file": write, "edit_file": edit,
+	"list_directory": search, "directory_tree": search, "search_files": search, "web_search": web,
+}
+
+// taskOf is what a tool is for, as far as a status says it.
+func taskOf(name string) task {
+	if t, ok := tools[name]; ok {
+		return t
+	}
+	_, behind, _ := strings.Cut(name, "_")
+	return served[behind]
+}
+
 var actions = map[task]Action{
 	other: Thinking, read: ReadingFile, write: WritingFile, edit: EditingFile,
 	search: SearchingFiles, web: WebSearch, run: ExecutingCommand,
@@ -39,5 +59,5 @@ var actions = map[task]Action{
 // counts as thinking.
 func StatusOf(call signal.ToolCall, startedAt int64) Status {
 	detail, _ := parse(call.Input).text("path", "file_path", "pattern", "query", "command")
-	return Status{Action: actions[tools[call.ToolName]], Detail: line(detail), StartedAt: startedAt}
+	return Status{Action: actions[taskOf(call.ToolName)], Detail: line(detail), StartedAt: startedAt}
 }

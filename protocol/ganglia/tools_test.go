@@ -49,3 +49,24 @@ func TestStatusDetail(t *testing.T) {
 		}
 	}
 }
+
+// The tools of an MCP server have its name before theirs. A status sees past it where the rest can mean but one thing.
+func TestStatusOfToolsBehindAServersName(t *testing.T) {
+	for name, want := range map[string]ganglia.Action{
+		"shared_read_text_file": ganglia.ReadingFile,
+		"my-files_write_file":   ganglia.WritingFile,
+		"files_edit_file":       ganglia.EditingFile,
+		"files_directory_tree":  ganglia.SearchingFiles,
+		"brave_web_search":      ganglia.WebSearch,
+		"crm_write":             ganglia.Thinking,
+		"crm_search":            ganglia.Thinking,
+		"host_bash":             ganglia.Thinking,
+		"a_b_read_file":         ganglia.Thinking,
+		"_":                     ganglia.Thinking,
+		"":                      ganglia.Thinking,
+	} {
+		if got := ganglia.StatusOf(call(name, `{"path":"p"}`), 0); got.Action != want || got.Detail != "p" {
+			t.Errorf("%q shows %+v, want %s", name, got, want)
+		}
+	}
+}

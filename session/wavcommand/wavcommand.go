@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"vela/session/speech"
@@ -69,7 +70,7 @@ func New(cfg Config) (*Synthesizer, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Synthesizer{cfg: cfg, slots: make(chan struct{}, cfg.Processes), log: cfg.Log.With("command", cfg.Argv[0])}, nil
+	return &Synthesizer{cfg: cfg, slots: make(chan struct{}, cfg.Processes), log: cfg.Log.With("command", filepath.Base(cfg.Argv[0]))}, nil
 }
 
 var errTimeout = errors.New("wavcommand: the command takes too long for one sentence")

@@ -1,10 +1,12 @@
 package dispatch_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -446,10 +448,14 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 			if err := spoil(dir); err != nil {
 				t.Fatal(err)
 			}
-			e := newEngine(t, dispatch.Config{Dir: dir})
+			var log bytes.Buffer
+			e := newEngine(t, dispatch.Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			o := ask(t.Context(), e, request, nil)
 			if o.code() != protocol.CodeAgentUnavailable || strings.Contains(o.err.Error(), dir) {
 				t.Errorf("%q, %v", o.code(), o.err)
+			}
+			if !strings.Contains(log.String(), "cause=") || strings.Contains(log.String(), filepath.Dir(dir)) {
+				t.Errorf("the log has no cause, or where it lies: %s", &log)
 			}
 			if err := e.Check(); (err == nil) != (name == "a suite of outside") {
 				t.Errorf("checked: %v", err)

@@ -3,6 +3,8 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
@@ -24,7 +26,17 @@ func (f *failure) Code() protocol.Code { return f.code }
 func (f *failure) Unwrap() error       { return f.cause }
 
 func unusable(cause error) error {
-	return &failure{protocol.CodeAgentUnavailable, "The agent's folder cannot be used. Ask whoever runs the gateway to look into its log.", "", cause}
+	return &failure{protocol.CodeAgentUnavailable, "The agent's folder cannot be used. Ask whoever runs the gateway to look into its log.", "", inside(cause)}
+}
+
+// inside is what the system says, without the folders of the host that lead to the file: a log is read by more people
+// than those who may know them.
+func inside(cause error) error {
+	var at *fs.PathError
+	if errors.As(cause, &at) && filepath.IsAbs(at.Path) {
+		return fmt.Errorf("%s %s: %w", at.Op, filepath.Base(at.Path), at.Err)
+	}
+	return cause
 }
 
 func late(s Signal, after time.Duration) error {

@@ -190,7 +190,7 @@ func TestWhatAServerMayAnswer(t *testing.T) {
 		"overloaded for ever": {
 			answers: []string{header(529, "") + `{"type":"error","error":{"type":"overloaded_error"}}`}, attempts: 3,
 			took: [2]time.Duration{750 * time.Millisecond, 1500 * time.Millisecond},
-			code: protocol.CodeAgentFailed, words: "The model answered with an error (529, overloaded_error).", operator: "529",
+			code: protocol.CodeAgentUnavailable, words: "The model is too busy, or not there for now. Try again later.", operator: "529",
 		},
 		"cut before the first event": {
 			answers: []string{"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n: wait\n\n", ok + "data: a\n\n"}, data: []string{"a"}, attempts: 2,

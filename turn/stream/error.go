@@ -57,6 +57,8 @@ func (c *Client) refusal(status int, body []byte, cut bool) *Error {
 		e.code, e.words = protocol.CodeAgentUnavailable, "There is no such model, or its address is wrong."
 	case http.StatusTooManyRequests:
 		e.code, e.words = protocol.CodeAgentUnavailable, "The model has too many requests. Try again later."
+	case http.StatusServiceUnavailable, overloaded:
+		e.code, e.words = protocol.CodeAgentUnavailable, "The model is too busy, or not there for now. Try again later."
 	case http.StatusOK:
 		e.words = "The model does not answer with a stream."
 	default:

@@ -174,10 +174,13 @@ func finish(body io.Reader, silence *time.Timer) {
 	_, _ = io.CopyN(io.Discard, body, 4<<10) // an end that does not come costs no more than the connection
 }
 
-// temporary says whether the same request may get an answer soon. 529 is Anthropic's "overloaded".
+// overloaded is Anthropic's status for it.
+const overloaded = 529
+
+// temporary says whether the same request may get an answer soon.
 func temporary(status int) bool {
 	switch status {
-	case 408, 409, 429, 500, 502, 503, 504, 529:
+	case 408, 409, 429, 500, 502, 503, 504, overloaded:
 		return true
 	}
 	return false

@@ -60,6 +60,7 @@ type chat struct {
 	conv     *client.Conversation
 	lines    []string // of a pipe, that wait for the answer before
 	eof      bool
+	unread   error  // why there is no more to read, unless it is the end
 	pending  string // sent, and no sign yet that it arrived
 	back     bool   // there was a resume since it was sent
 	known    uint64 // what the session had done by then
@@ -121,7 +122,7 @@ func gone(err error) bool {
 }
 
 // talk holds one conversation to its end. It joins what it starts.
-func (c *chat) talk(ctx, live context.Context, lines <-chan string) error {
+func (c *chat) talk(ctx, live context.Context, lines <-chan input) error {
 	happenings := make(chan happening)
 	over := make(chan struct{})
 	hand := func(h happening) {
@@ -156,7 +157,7 @@ func (c *chat) talk(ctx, live context.Context, lines <-chan string) error {
 	return c.loop(ctx, live, lines, happenings)
 }
 
-func (c *chat) loop(ctx, live context.Context, lines <-chan string, happenings <-chan happening) error {
+func (c *chat) loop(ctx, live context.Context, lines <-chan input, happenings <-chan happening) error {
 	done := ctx.Done()
 	for {
 		if c.quit || c.eof && !c.occupied() && len(c.lines) == 0 {
@@ -172,7 +173,11 @@ func (c *chat) loop(ctx, live context.Context, lines <-chan string, happenings <
 				c.eof = true
 				break
 			}
-			c.line(live, line)
+			if line.err != nil {
+				c.eof, c.unread = true, line.err
+				break
+			}
+			c.line(live, line.text)
 		case h := <-happenings:
 			if err := c.happened(live, h); err != nil {
 				c.endLine()
@@ -195,23 +200,40 @@ func (c *chat) loop(ctx, live context.Context, lines <-chan string, happenings <
 // result is how the command ends: in a pipe, a turn that failed is a failure.
 func (c *chat) result() error {
 	c.endLine()
-	if c.failed && !c.typed {
+	switch {
+	case errors.Is(c.unread, bufio.ErrTooLong):
+		return fmt.Errorf("a line is longer than %d KiB: send it in parts", protocol.MaxText>>10)
+	case c.unread != nil:
+		return fmt.Errorf("the input cannot be read: %w", c.unread)
+	case c.failed && !c.typed:
 		return exit(1)
 	}
 	return nil
 }
 
+// input is a line, or why there is none any more.
+type input struct {
+	text string
+	err  error
+}
+
 // readLines reads until the input ends or nobody takes a line any more. A read of a terminal cannot be interrupted: it
 // ends with the program, or with the next line.
-func readLines(ctx context.Context, in io.Reader) <-chan string {
-	lines := make(chan string)
+func readLines(ctx context.Context, in io.Reader) <-chan input {
+	lines := make(chan input)
 	go func() {
 		defer close(lines)
 		scan := bufio.NewScanner(in)
 		scan.Buffer(nil, protocol.MaxText+1)
-		for scan.Scan() {
+		for more := true; more; {
+			var next input
+			if more = scan.Scan(); more {
+				next.text = scan.Text()
+			} else if next.err = scan.Err(); next.err == nil {
+				return
+			}
 			select {
-			case lines <- scan.Text():
+			case lines <- next:
 			case <-ctx.Done():
 				return
 			}

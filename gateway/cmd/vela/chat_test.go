@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"nhooyr.io/websocket"
@@ -78,6 +80,21 @@ func TestChatInAPipe(t *testing.T) {
 		c := &chat{url: addr, turns: "agent", in: strings.NewReader(in), streams: streams{&out, &errs}}
 		if err := c.run(t.Context()); err != nil || out.String() != want {
 			t.Errorf("%q: got %q, want %q; the error is %v\n%s", in, &out, want, err, &errs)
+		}
+	}
+}
+
+// What cannot be read is said, after what came before it has been answered.
+func TestChatSaysWhatItCannotRead(t *testing.T) {
+	addr := liveGateway(t, gateway.Config{})
+	for words, in := range map[string]io.Reader{
+		"longer than 64 KiB": strings.NewReader("one\n" + strings.Repeat("x", 70_000) + "\ntwo\n"),
+		"cannot be read":     io.MultiReader(strings.NewReader("one\n"), iotest.ErrReader(errors.New("unplugged"))),
+	} {
+		var out, errs paper
+		c := &chat{url: addr, turns: "agent", in: in, streams: streams{&out, &errs}}
+		if err := c.run(t.Context()); err == nil || !strings.Contains(err.Error(), words) || out.String() != "You said: one\n" {
+			t.Errorf("got %q, %v; want %q", &out, err, words)
 		}
 	}
 }
