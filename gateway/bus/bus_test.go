@@ -400,7 +400,7 @@ func TestTooMuch(t *testing.T) {
 		if !strings.Contains(err.Error(), "no room") {
 			t.Errorf("it says %q", err)
 		}
-		if n := other.Next(); n < 2 || n > 11 {
+		if n := other.Next(); n < 2 || n > 14 { // ten fit, and a few more while the server counts
 			t.Errorf("it is to go on with %d", n)
 		}
 		must(t, s.Save(soon(t), []byte("state"))) // nothing else is harmed

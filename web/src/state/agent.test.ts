@@ -364,10 +364,7 @@ describe('questions', () => {
     const b = await working({ tab });
     b.socket().say('approval.request', ask());
     b.app.leaving();
-    const again = await bench({ turns: 'agent', tab, greet: false });
-    again.socket().open();
-    again.timers.advance(50_000);
-    again.socket().seq = 0;
+    const again = await bench({ turns: 'agent', tab, greet: false, later: 50_000 });
     again.socket().welcome(0, 2);
     again.socket().say('response.created', { responseId: 'r1', turnId: 't1' });
     again.socket().say('approval.request', ask());

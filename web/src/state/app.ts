@@ -47,6 +47,8 @@ export interface Browser {
   inputDevices(): Promise<InputDevice[]>;
   openPlayer(events: PlayerEvents): Player;
   socket?: OpenSocket;
+  /** As Math.random: what the waits between tries are spread by. */
+  random?(): number;
 }
 
 /**
@@ -95,6 +97,7 @@ export class App {
       token: () => this.#token,
       timers: browser.timers,
       ...(browser.socket && { socket: browser.socket }),
+      ...(browser.random && { random: browser.random }),
     };
     this.#first = new Connection({
       ...common,

@@ -111,15 +111,18 @@ export interface BenchOptions {
   stored?: Map<string, string>;
   hash?: string;
   tab?: FakeStore;
+  /** How much later than another page this one is loaded, in ms. */
+  later?: number;
   /** What the gateway makes of who asks. */
   admits?(token: string | null): boolean;
 }
 
 /** An app that has started and, unless told otherwise, was greeted by the gateway. */
 export async function bench(options: BenchOptions = {}): Promise<Bench> {
-  const { turns = 'deterministic', search = '', engines: has = engines, agents = null, greet = true, hash = '', tab = new FakeStore(), stored = new Map<string, string>(), admits = () => true } = options;
+  const { turns = 'deterministic', search = '', engines: has = engines, agents = null, greet = true, hash = '', later = 0, tab = new FakeStore(), stored = new Map<string, string>(), admits = () => true } = options;
   const sockets: FakeSocket[] = [];
   const timers = new FakeTimers();
+  timers.advance(later);
   const microphone = new FakeMicrophone();
   const player = new FakePlayer();
   const addresses: string[] = [];
@@ -132,6 +135,7 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
     storage: { getItem: (k) => stored.get(k) ?? null, setItem: (k, v) => void stored.set(k, v) },
     timers,
     steady: () => timers.now(),
+    random: () => 0.5,
     vibrate: () => {},
     fetchEngines: async (token) => (admits(token) ? has && { ...has, turns } : 'sign in'),
     fetchAgents: async () => agents,
