@@ -43,14 +43,14 @@ test-web: web/node_modules ## The page's unit tests and types
 	cd web && npm run --silent typecheck && npm test --silent
 
 test-e2e: build e2e/node_modules ## The built program from outside: scripted turns, a real browser
-	cd e2e && $(GO) test -race -count=1 ./...
+	cd e2e && $(GO) test -race -count=1 -timeout 20m ./...
 
 e2e-openclaw: build ## The built program against the real OpenClaw, which is installed first: 850 MB, some minutes
 	cd e2e && $(GO) run ./openclaw -results openclaw/RESULTS.md
 
 bench: build ## Measure beside a bare server, and print ratios
-	cd e2e && $(GO) build -o ../bin/bare ./bench/bare && $(GO) build -o ../bin/bench ./bench
-	./bin/bench -vela bin/vela -bare bin/bare
+	cd e2e && $(GO) build -o ../bin/ ./bench/...
+	./bin/bench -vela bin/vela -bare bin/bare -model bin/model
 	@echo "an event on its way out: handed over only (the floor), numbered and kept, journaled as well"
 	@$(GO) test ./session -run '^$$' -bench 'Emit|Append' -benchmem | grep ^Benchmark
 	@echo "an event appended to the store of --data"

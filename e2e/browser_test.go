@@ -28,8 +28,8 @@ func TestBrowser(t *testing.T) {
 		t.Fatalf("no tests in browser: %v", err)
 	}
 
-	// Short of go test's own ten minutes, so that it is node that ends the browsers it has started.
-	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
+	// Short of the twenty minutes that make gives go test, so that it is node that ends the browsers it has started.
+	ctx, cancel := context.WithTimeout(t.Context(), 18*time.Minute)
 	defer cancel()
 	args := append([]string{"--test", "--test-reporter=spec", "--test-concurrency=2"}, files...)
 	cmd := exec.CommandContext(ctx, "node", args...)

@@ -170,7 +170,7 @@ func (s *Session) show(p signal.Payload, at time.Time) {
 	case signal.TextDelta:
 		a.times.firstText(s.now, at)
 		s.trace.firstText(s.now)
-		if s.machine.can(evSay) {
+		if a.text.Len() == 0 && s.machine.can(evSay) { // the table is looked at once an answer, not once a piece
 			s.enter(evSay)
 		}
 		a.working.due = time.Time{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"io"
 	"iter"
 	"strings"
 	"sync/atomic"
@@ -403,6 +404,64 @@ func TestAnswersCutWhileTheyAreSpoken(t *testing.T) {
 						t.Fatalf("sound of %s after its end", over)
 					}
 				}
+			}
+		})
+	}
+}
+
+// A session with nothing to do for its voice sleeps: while the agent thinks on, while a client plays nothing for a while,
+// while the rest of the answer is text alone.
+func TestAVoiceThatWaitsIsQuiet(t *testing.T) {
+	thinks := func(ctx context.Context, _ turn.Request, yield yieldSignal) {
+		if yield(delta("It is noon. And"), nil) && sleep(ctx, time.Minute) == nil && yield(delta(" so on."), nil) {
+			yield(done, nil)
+		}
+	}
+	writes := func(ctx context.Context, _ turn.Request, yield yieldSignal) {
+		if yield(delta("It is noon. Or one. Or"), nil) && sleep(ctx, time.Minute) == nil && yield(delta(" so."), nil) {
+			yield(done, nil)
+		}
+	}
+	fails := func(s, _ int) error {
+		if s == 2 {
+			return errors.New("gone")
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		name   string
+		engine engine
+		voice  *drone
+		pauses bool
+	}{
+		{"the agent thinks", thinks, &drone{rate: 24000}, false},
+		{"the client plays nothing", tells(story), &drone{rate: 24000}, true},
+		{"the voice has failed", writes, &drone{rate: 24000, fails: fails}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var journal file
+			synctest.Test(t, func(t *testing.T) {
+				cfg := version2(agentBacked(nil, c.engine))
+				cfg.Synthesizers = []session.Synthesizer{c.voice}
+				cfg.Journal = func() io.WriteCloser { return &journal }
+				p := &player{client: start(t, cfg)}
+				p.onSend = p.hear
+				p.join()
+				p.send(withVoice, typed("when?"))
+				synctest.Wait()
+				p.play(2 * time.Second)
+				p.stuck = c.pauses
+				p.play(50 * time.Second)
+				p.stuck = false
+				p.play(30 * time.Second)
+				if done, ok := last[protocol.ResponseCompleted](p); !ok {
+					t.Errorf("it ended with %+v", done)
+				}
+				p.cancel(session.ErrShutdown)
+				<-p.ended
+			})
+			if n := strings.Count(journal.String(), `"tick"`); n > 100 {
+				t.Errorf("the session woke %d times in a minute and a half", n)
 			}
 		})
 	}

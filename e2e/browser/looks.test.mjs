@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { eventually, startBrowser } from './lib/browser.mjs';
 import { barriers, faint, picture, sideways, tabStops, unexplained } from './lib/looks.mjs';
 import { brokenSocket, event, mocked, visit } from './lib/page.mjs';
+import { artifacts, begin, finish, meet, use } from './lib/standin.mjs';
 import { startVela } from './lib/vela.mjs';
 
 let browser, vela;
@@ -43,6 +44,35 @@ async function throughATurn({ page, shown, proxy }, look) {
   await look('answered');
 }
 
+/** Goes through an agent's turn, with a tool and a question, and stops in every phase. */
+async function throughAnAgentsTurn(met, look) {
+  const { page, gateway, shown } = met;
+  const status = (action, detail) => gateway.say('status', { type: 'status', action, detail });
+  const reads = (text) => eventually(async () => assert.equal((await page.locator('#status').innerText()).replace(/\s+/g, ' '), text));
+  await look('idle');
+  await begin(met, long);
+  await look('thinking');
+  status('thinking', 'Looking into it');
+  await reads('Looking into it');
+  await look('pondering');
+  status('searching_files', 'a pattern that is much longer than anybody would have written it by hand, and goes on');
+  await reads('Searching files a pattern that is much longer than anybody would have written it by hand, and goes on');
+  use(gateway, 'c1', 'grep', { pattern: 'tide' });
+  await look('searching');
+  gateway.say('tool.call', { callId: 'c2', name: 'edit_file', input: { path: 'tides.py' } });
+  gateway.say('approval.request', { approvalId: 'a1', callId: 'c2', name: 'edit_file', summary: 'Edit tides.py: 1 line for 1', risk: 'high', expiresMs: 60_000 });
+  await eventually(async () => assert.equal(await page.locator('.ask').count(), 1));
+  await look('asked');
+  gateway.say('tool.result', { callId: 'c2', name: 'edit_file', success: true, output: { content: 'done' } });
+  gateway.say('session.state', { value: 'speaking' });
+  gateway.say('response.text.delta', { text: long });
+  await eventually(async () => assert.equal(await shown.session(), 'speaking'));
+  await look('speaking');
+  finish(gateway);
+  await shown.idleAgain();
+  await look('answered');
+}
+
 for (const viewport of sizes) {
   const size = `${viewport.width}x${viewport.height}`;
   const phone = viewport.width <= 720;
@@ -68,34 +98,40 @@ for (const viewport of sizes) {
     });
   }
 
-  test(`${size}: the helm and its control stay where they are in every phase; all text has contrast, all that is off says why`, async (t) => {
-    const visited = await visit(t, browser, vela, { viewport });
-    const { page } = visited;
-    const boxes = {};
-    await throughATurn(visited, async (phase) => {
-      boxes[phase] = await page.evaluate(() => {
-        const box = (selector) => {
-          const { left, top, width, height, bottom } = document.querySelector(selector).getBoundingClientRect();
-          return { left, top, width, height, bottom };
-        };
-        return { helm: box('.helm'), ring: box('.ring'), mocked: box('#mocked'), stop: box('#stop') };
+  for (const turns of ['deterministic', 'agent']) {
+    test(`${size}, ${turns} turns: the helm and its control stay where they are in every phase; all text has contrast, all that is off says why`, async (t) => {
+      const visited = turns === 'agent' ? await meet(t, browser, vela, { viewport }) : await visit(t, browser, vela, { viewport });
+      const { page } = visited;
+      const boxes = {};
+      const through = turns === 'agent' ? throughAnAgentsTurn : throughATurn;
+      await through(visited, async (phase) => {
+        boxes[phase] = await page.evaluate(() => {
+          const box = (selector) => {
+            const { left, top, width, height, bottom } = document.querySelector(selector).getBoundingClientRect();
+            return { left, top, width, height, bottom };
+          };
+          return { helm: box('.helm'), ring: box('.ring'), mocked: box('#mocked'), stop: box('#stop') };
+        });
+        for (const colorScheme of ['light', 'dark']) {
+          await page.emulateMedia({ colorScheme });
+          assert.deepEqual(await sideways(page), [], `${phase}, ${colorScheme}`);
+          assert.deepEqual(await faint(page), [], `${phase}, ${colorScheme}`);
+          if (turns === 'deterministic') await picture(page, `${size}-${phase}-${colorScheme}`);
+        }
+        assert.deepEqual(await unexplained(page), [], phase);
       });
-      for (const colorScheme of ['light', 'dark']) {
-        await page.emulateMedia({ colorScheme });
-        assert.deepEqual(await sideways(page), [], `${phase}, ${colorScheme}`);
-        assert.deepEqual(await faint(page), [], `${phase}, ${colorScheme}`);
-        await picture(page, `${size}-${phase}-${colorScheme}`);
+      for (const [phase, { helm, ring, mocked, stop }] of Object.entries(boxes)) {
+        assert.deepEqual(ring, boxes.idle.ring, `the control moved while ${phase}`);
+        assert.equal(helm.bottom, viewport.height, `the helm left the bottom edge while ${phase}`);
+        assert.equal(mocked.top, boxes.idle.mocked.top, `the mocked-turn button moved while ${phase}`);
+        // In agent turns a phone has a button to type in its place, until there is something to stop.
+        if (stop.height > 0) assert.equal(stop.top, boxes.thinking.stop.top, `the stop button moved while ${phase}`);
+        else assert.ok(phone && turns === 'agent' && ['idle', 'answered'].includes(phase), `there is no stop button while ${phase}`);
+        if (phone) assert.ok(helm.height >= boxes.idle.helm.height, `the helm shrank while ${phase}`);
+        else assert.deepEqual(helm, boxes.idle.helm, `the helm changed while ${phase}`);
       }
-      assert.deepEqual(await unexplained(page), [], phase);
     });
-    for (const [phase, { helm, ring, mocked, stop }] of Object.entries(boxes)) {
-      assert.deepEqual(ring, boxes.idle.ring, `the control moved while ${phase}`);
-      assert.equal(helm.bottom, viewport.height, `the helm left the bottom edge while ${phase}`);
-      assert.deepEqual([stop.top, mocked.top], [boxes.idle.stop.top, boxes.idle.mocked.top], `the buttons moved while ${phase}`);
-      if (phone) assert.ok(helm.height >= boxes.idle.helm.height, `the helm shrank while ${phase}`);
-      else assert.deepEqual(helm, boxes.idle.helm, `the helm changed while ${phase}`);
-    }
-  });
+  }
 }
 
 test('a banner moves neither the helm nor its control', async (t) => {
@@ -169,6 +205,51 @@ test('Tab reaches everything there is to use, in order, with a visible ring', as
   }
 });
 
+test('Tab in agent turns reaches the agent, the artifacts, and a question with all that answers it; nothing that is off', async (t) => {
+  for (const viewport of [sizes[0], sizes[2]]) {
+    const phone = viewport.width <= 720;
+    const met = await meet(t, browser, vela, { viewport });
+    const { page, gateway, shown } = met;
+    const stops = async () => {
+      const all = await tabStops(page);
+      for (const { name, ring, inside } of all) {
+        assert.notEqual(ring, 'none', `no ring round ${name}`);
+        assert.ok(inside, `${name} is focused out of sight`);
+      }
+      const names = all.map(({ name }) => name.replace(/, [\d,]+ ms|^[\d.]+ s /, ''));
+      const first = names.indexOf('Skip to the talk control');
+      return [...names.slice(first), ...names.slice(0, first)];
+    };
+    const top = (...tools) => ['Skip to the talk control', ...(phone ? [] : tools), 'Settings', 'conversation'];
+    assert.deepEqual(await stops(), [...top('agent-choice'), 'talk', ...(phone ? ['mocked', 'Type'] : ['type', 'mocked'])]);
+    await begin(met);
+    assert.deepEqual(await stops(), [...top('save-transcript'), 'talk', ...(phone ? ['stop'] : ['type', 'stop'])]);
+    gateway.say('tool.call', { callId: 'c1', name: 'bash', input: { command: 'make' } });
+    gateway.say('approval.request', { approvalId: 'a1', callId: 'c1', name: 'bash', summary: 'make', risk: 'high', expiresMs: 60_000 });
+    await eventually(async () => assert.equal(await page.locator('.ask').count(), 1));
+    assert.deepEqual(await stops(), [
+      ...top('save-transcript'),
+      'bashmakerunning, waits for you',
+      'For the rest of this conversation',
+      'Deny Alt N',
+      'Allow Alt Y',
+      'talk',
+      ...(phone ? ['stop'] : ['type', 'stop']),
+    ]);
+    gateway.say('tool.result', { callId: 'c1', name: 'bash', success: true });
+    gateway.say('artifact', artifacts.diff);
+    gateway.say('response.text.delta', { text: 'Done.' });
+    finish(gateway);
+    await shown.idleAgain();
+    assert.deepEqual(await stops(), [
+      ...top('new-conversation', 'save-transcript', 'open-artifacts', 'agent-choice'),
+      'bashmakedone',
+      ...(phone ? ['talk', 'open-artifacts-pad', 'mocked', 'Type'] : ['from sending to the first word', 'talk', 'type', 'mocked']),
+      ...(phone ? [] : ['Close artifacts', 'artifact-2', 'Copy', 'artifact-panel']),
+    ]);
+  }
+});
+
 test('the skip link leads to the talk control', async (t) => {
   const { page } = await visit(t, browser, vela);
   await page.keyboard.press('Tab');
@@ -222,6 +303,45 @@ test('every control has its role and name', async (t) => {
   ]) {
     assert.ok(tree.includes(`- ${line}`), `${line} is missing from\n${tree}`);
   }
+});
+
+test('every control of agent turns has its role and name', async (t) => {
+  const met = await meet(t, browser, vela);
+  const { page, gateway } = met;
+  const has = async (...lines) => {
+    const tree = await page.locator('body').ariaSnapshot();
+    for (const line of lines) assert.ok(tree.includes(`- ${line}`), `${line} is missing from\n${tree}`);
+  };
+  await has(
+    'link "Skip to the talk control"',
+    'button "New conversation" [disabled]',
+    'button "Save transcript" [disabled]',
+    `'button "Agent: Claude in the project"'`,
+    'button "Hold to talk"',
+    'textbox "Type instead"',
+    'button "Run a mocked turn"',
+    'button "Stop" [disabled]',
+  );
+  await begin(met, 'look');
+  gateway.say('thinking.delta', { text: 'hm' });
+  use(gateway, 'c1', 'grep', { pattern: 'x' });
+  gateway.say('tool.call', { callId: 'c2', name: 'bash', input: { command: 'make' } });
+  gateway.say('artifact', artifacts.diff);
+  gateway.say('approval.request', { approvalId: 'a1', callId: 'c2', name: 'bash', summary: 'make', risk: 'high', expiresMs: 60_000 });
+  await eventually(async () => assert.equal(await page.locator('.ask').count(), 1));
+  await has(
+    'list "What was done"',
+    'group "May it use bash?"',
+    'checkbox "For the rest of this conversation"',
+    'button "Deny"',
+    'button "Allow"',
+    'button "Stop"',
+    'complementary "Artifacts"',
+    'tablist "Artifacts, newest first"',
+    `'tabpanel "Edit: fsm.go"'`,
+    'button "Copy"',
+    'button "Close artifacts"',
+  );
 });
 
 test('a screen reader is told finals, phases and whole answers, and no partials or deltas', async (t) => {

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { afterwards } from './lib/afterwards.mjs';
 import { eventually, startBrowser } from './lib/browser.mjs';
 import { picture } from './lib/looks.mjs';
-import { greeting, visit } from './lib/page.mjs';
+import { event, greeting, mocked, visit } from './lib/page.mjs';
 import { speak } from './lib/speech.mjs';
 import { startVela } from './lib/vela.mjs';
 
@@ -273,17 +273,45 @@ test('a running answer can be stopped; what was shown stays', async (t) => {
   }
 });
 
-test('a mocked turn runs between spoken ones', async (t) => {
+/** The frames of one turn, but for what numbers and dates them. */
+function frames(given) {
+  const without = ['id', 'seq', 'ts', 'itemId', 'turnId', 'responseId', 'firstTokenMs', 'gatewayMs', 'totalMs'];
+  return given.map((message) => JSON.stringify(JSON.parse(message, (key, value) => (without.includes(key) ? undefined : value))));
+}
+
+test('mocked turns run between spoken ones, the same to the byte, and leave those alone', async (t) => {
   const { shown, proxy } = await visitAgent(t);
-  await shown.mocked.click();
-  await eventually(async () => assert.match((await shown.conversation())[0]?.[1]?.[1] ?? '', /gateway vertical slice\.$/));
-  await shown.idleAgain();
+  const mock = async () => {
+    const begin = proxy.given.length;
+    const turns = (await shown.conversation()).length;
+    await shown.mocked.click();
+    await eventually(async () => assert.deepEqual((await shown.conversation())[turns], [['user', mocked.user], ['agent', mocked.answer]]));
+    await shown.idleAgain();
+    return frames(proxy.given.slice(begin));
+  };
+  const first = await mock();
+  assert.deepEqual(first, [
+    event('session.state', { value: 'listening' }),
+    event('transcript.final', { text: mocked.user }),
+    event('session.state', { value: 'thinking' }),
+    event('response.created', {}),
+    event('session.state', { value: 'speaking' }),
+    ...mocked.deltas.map((text) => event('response.text.delta', { text })),
+    event('response.completed', { heardText: mocked.answer }),
+    event('turn.metrics', {}),
+    event('session.state', { value: 'idle' }),
+  ]);
   assert.deepEqual(types(proxy), ['session.start', 'mocked.turn.trigger']);
   await openMicrophone(shown);
   await shown.press();
   await heard(shown);
   await shown.release();
   await answered(shown, proxy);
+  const spoken = (await shown.conversation())[1];
+  assert.deepEqual(await mock(), first);
+  assert.deepEqual((await shown.conversation())[1], spoken);
+  const seqs = proxy.given.map((m) => JSON.parse(m).seq).filter((seq) => seq !== undefined);
+  assert.deepEqual(seqs, seqs.map((_, i) => i + 1));
 });
 
 for (const [name, settings, banner, title, small] of [

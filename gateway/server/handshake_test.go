@@ -157,11 +157,11 @@ func TestTheFirstWord(t *testing.T) {
 
 // TestSocketsThatNeverSpeak are closed with 1008, take no session, and disturb nobody.
 func TestSocketsThatNeverSpeak(t *testing.T) {
-	g := serve(t, func(c *server.Config) { c.FirstWord, c.MaxSessions = 300*time.Millisecond, 2 })
+	g := serve(t, func(c *server.Config) { c.FirstWord, c.MaxSessions = time.Second, 2 })
 	neighbour := g.open()
 	neighbour.greeted()
 	var mute []socket
-	for range 200 {
+	for range 1000 {
 		mute = append(mute, g.open2())
 	}
 	if n := neighbour.mockedTurn(); n != 8 {

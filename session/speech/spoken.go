@@ -96,9 +96,9 @@ func (p place) touches() bool {
 
 // rule says what a piece of text that begins somewhere stands for. Where it does not apply after all, ok is false.
 type rule struct {
-	match *regexp.Regexp
-	say   func(p place, m []string) (words string, ok bool)
-	after bool // may also begin within a word
+	match  *regexp.Regexp
+	say    func(p place, m []string) (words string, ok bool)
+	within bool // may also begin within a word
 }
 
 func on(pattern string, say func(p place, m []string) (string, bool)) rule {
@@ -107,7 +107,7 @@ func on(pattern string, say func(p place, m []string) (string, bool)) rule {
 
 func anywhere(pattern string, say func(p place, m []string) (string, bool)) rule {
 	r := on(pattern, say)
-	r.after = true
+	r.within = true
 	return r
 }
 
@@ -139,7 +139,7 @@ func apply(line string, at int, within bool) (words string, n int) {
 		return "", 0
 	}
 	for _, r := range rules {
-		if within && !r.after {
+		if within && !r.within {
 			continue
 		}
 		m := r.match.FindStringSubmatch(ahead)

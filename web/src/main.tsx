@@ -11,6 +11,7 @@ import './style/sign-in.css';
 import './style/narrow.css';
 import './style/preferences.css';
 import { inputDevices, openMicrophone } from './audio/microphone';
+import { openPlayer } from './audio/player';
 import { fetchAgents } from './client/agents';
 import { fetchEngines } from './client/engines';
 import { Page } from './page/Page';
@@ -49,12 +50,14 @@ const app = new App({
   fetchEngines: (token) => fetchEngines(token),
   fetchAgents: (token) => fetchAgents(token),
   openMicrophone,
+  openPlayer,
   inputDevices,
 });
 
 document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'hidden') app.hidden();
 });
+for (const press of ['pointerdown', 'keydown']) window.addEventListener(press, () => app.pressed(), { capture: true });
 window.addEventListener('online', () => app.online());
 window.addEventListener('pagehide', () => app.leaving());
 window.addEventListener('pageshow', (event) => {

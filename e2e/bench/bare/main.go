@@ -1,5 +1,7 @@
 // Command bare is the floor that the gateway is measured against: nhooyr.io/websocket and nothing else. It reads every
 // message and answers each with one fixed text of the given size. Nothing is decoded, nothing is kept.
+//
+// With -model it is the floor of an agent instead: each message is answered with what a model says (fan.go).
 package main
 
 import (
@@ -16,8 +18,12 @@ import (
 
 func main() {
 	size := flag.Int("size", 128, "bytes of each answer")
+	model := flag.String("model", "", "address of a model that answers instead, such as 127.0.0.1:1234")
 	flag.Parse()
-	answer := []byte(strings.Repeat("x", *size))
+	respond := repeat(strings.Repeat("x", *size))
+	if *model != "" {
+		respond = fan("http://" + *model + "/v1/chat/completions")
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
@@ -34,9 +40,16 @@ func main() {
 			if _, _, err := conn.Read(ctx); err != nil {
 				return
 			}
-			if err := conn.Write(ctx, websocket.MessageText, answer); err != nil {
+			if err := respond(ctx, conn); err != nil {
 				return
 			}
 		}
 	})))
+}
+
+func repeat(text string) func(context.Context, *websocket.Conn) error {
+	answer := []byte(text)
+	return func(ctx context.Context, conn *websocket.Conn) error {
+		return conn.Write(ctx, websocket.MessageText, answer)
+	}
 }

@@ -114,7 +114,7 @@ export async function tabStops(page, key = 'Tab') {
       const style = getComputedStyle(element);
       const { left, top, right, bottom } = element.getBoundingClientRect();
       return {
-        name: element.id || element.getAttribute('aria-label') || element.textContent.trim(),
+        name: element.id || element.getAttribute('aria-label') || (element.labels?.[0] ?? element).textContent.trim(),
         ring: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2 ? style.outlineColor : 'none',
         inside: left >= -1 && top >= -1 && right <= innerWidth + 1 && bottom <= innerHeight + 1,
       };

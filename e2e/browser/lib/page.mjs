@@ -120,14 +120,17 @@ export class Shown {
   }
 }
 
+/** For the page, before its own scripts: the switch "Speak the answers" is off. */
+export const mute = () => localStorage.setItem('vela.speak', 'no');
+
 /**
  * A page before a gateway, with a proxy between them unless `direct`. It is closed after the test `t`, and what went wrong on it unseen fails
- * that test. `before` is run with the proxy when the page is not there yet.
+ * that test. `before` is run with the proxy when the page is not there yet. Answers are text alone unless `spoken`: they take no time then.
  */
-export async function visit(t, browser, vela, { turns = 'deterministic', direct = false, ready = true, before, ...options } = {}) {
+export async function visit(t, browser, vela, { turns = 'deterministic', direct = false, ready = true, spoken = false, before, init = [], ...options } = {}) {
   const proxy = direct ? null : await startProxy(vela.host);
   before?.(proxy);
-  const watch = await openPage(browser, `${proxy?.url ?? vela.url}/?turns=${turns}`, options);
+  const watch = await openPage(browser, `${proxy?.url ?? vela.url}/?turns=${turns}`, { ...options, init: spoken ? init : [...init, mute] });
   const shown = new Shown(watch.page);
   afterwards(t, async () => {
     try {

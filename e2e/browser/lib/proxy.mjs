@@ -29,6 +29,8 @@ export async function startProxy(host) {
     offered: [],
     /** Messages that the page was given. */
     given: [],
+    /** Scripts of a test, by their path, as if they were the gateway's. */
+    scripts: new Map(),
     /** The addresses of the sockets that the page asked for. */
     asked: [],
     url: '',
@@ -48,6 +50,7 @@ export async function startProxy(host) {
   };
 
   const server = http.createServer((req, res) => {
+    if (proxy.scripts.has(req.url)) return res.writeHead(200, { 'content-type': 'text/javascript' }).end(proxy.scripts.get(req.url));
     const onward = http.request({ hostname, port, method: req.method, path: req.url, headers: req.headers }, (answer) => {
       res.writeHead(answer.statusCode, answer.headers);
       answer.pipe(res);

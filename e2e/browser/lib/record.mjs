@@ -27,6 +27,7 @@ export function record() {
       action: words(one('#banner button')) ?? '',
       title: words(one('.helm .title')) ?? '',
       small: words(one('.helm .small')) ?? '',
+      status: words(one('#status')) ?? '',
     };
     const key = JSON.stringify(state);
     if (key === seen.last) return;

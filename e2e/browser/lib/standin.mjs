@@ -5,7 +5,7 @@ import http from 'node:http';
 import { WebSocketServer } from 'ws';
 import { eventually, openPage } from './browser.mjs';
 import { afterwards } from './afterwards.mjs';
-import { Shown } from './page.mjs';
+import { mute, Shown } from './page.mjs';
 
 /** Two that can be chosen, and one that cannot. */
 export const someAgents = {
@@ -128,7 +128,7 @@ export async function standIn(host, { agents = someAgents } = {}) {
 /** A page before the stand-in, ready for a turn. */
 export async function meet(t, browser, vela, { agents, ...options } = {}) {
   const gateway = await standIn(vela.host, agents === undefined ? {} : { agents });
-  const watch = await openPage(browser, `${gateway.url}/?turns=agent`, options);
+  const watch = await openPage(browser, `${gateway.url}/?turns=agent`, { ...options, init: [mute] });
   afterwards(t, () => gateway.stop());
   afterwards(t, () => watch.close());
   afterwards(t, () => watch.check());

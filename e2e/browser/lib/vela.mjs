@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-const program = process.env.VELA_BIN || fileURLToPath(new URL('../../../bin/vela', import.meta.url));
+export const program = process.env.VELA_BIN || fileURLToPath(new URL('../../../bin/vela', import.meta.url));
 const running = new Set();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 

@@ -87,6 +87,12 @@ describe('markdown', () => {
   });
   test('code that is not closed, and a heading that is none', () => {
     expect(blocks('```\na\n\n# b')).toEqual([{ kind: 'code', language: '', text: 'a\n\n# b' }]);
+    expect(blocks('so\n| a | b |\n| - | - |\n  | 1 | *2* |\nand')).toMatchObject([
+      { kind: 'paragraph' },
+      { kind: 'code', language: '', text: '| a | b |\n| - | - |\n| 1 | *2* |' },
+      { kind: 'paragraph' },
+    ]);
+    expect(blocks('| no table')).toMatchObject([{ kind: 'paragraph' }]);
     expect(blocks('#none')).toMatchObject([{ kind: 'paragraph' }]);
   });
   test('what is inside of a line', () => {

@@ -19,6 +19,7 @@ const heading = /^ {0,3}(#{1,6})[ \t]+(.*)$/;
 const item = /^([ \t]*)(?:[-*+]|(\d{1,9})[.)])[ \t]+(.*)$/;
 const rule = /^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const quote = /^ {0,3}>[ ]?(.*)$/;
+const row = /^ {0,3}\|.*\|[ \t]*$/;
 
 /** How deep lists go before they go no deeper to the eye. */
 const deepest = 4;
@@ -51,6 +52,9 @@ export function blocks(text: string): Block[] {
       found.push({ kind: 'rule' });
     } else if (quote.test(line)) {
       found.push({ kind: 'quote', inside: inline(gather((l) => quote.exec(l)?.[1] ?? null)) });
+    } else if (row.test(line)) {
+      // A table is read as it is written, in letters of one width.
+      found.push({ kind: 'code', language: '', text: gather((l) => (row.test(l) ? l.trim() : null)) });
     } else if ((match = item.exec(line))) {
       const ordered = match[2] !== undefined;
       const items: { depth: number; text: string }[] = [];
@@ -75,7 +79,7 @@ export function blocks(text: string): Block[] {
 }
 
 function startsBlock(line: string): boolean {
-  return fence.test(line) || heading.test(line) || quote.test(line) || rule.test(line) || item.test(line);
+  return fence.test(line) || heading.test(line) || quote.test(line) || row.test(line) || rule.test(line) || item.test(line);
 }
 
 // Each alternative stops at a character that begins it, so that no text takes longer than its length.

@@ -17,3 +17,11 @@ export function level(samples: Float32Array): number {
   const db = 10 * Math.log10(sum / samples.length + 1e-12);
   return Math.max(0, Math.min(1, (db + 60) / 54));
 }
+
+/** PCM16, little-endian, as samples of -1 to 1. A byte too many is left out. */
+export function samplesOf(pcm: Uint8Array): Float32Array<ArrayBuffer> {
+  const view = new DataView(pcm.buffer, pcm.byteOffset, pcm.byteLength);
+  const samples = new Float32Array(pcm.byteLength >> 1);
+  for (let i = 0; i < samples.length; i++) samples[i] = view.getInt16(i * 2, true) / 0x8000;
+  return samples;
+}

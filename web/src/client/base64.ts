@@ -17,3 +17,12 @@ export function base64(bytes: Uint8Array): string {
   }
   return out;
 }
+
+/** The bytes of base64; null when it is none. */
+export function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  } catch {
+    return null;
+  }
+}

@@ -2,20 +2,9 @@ import { closeCodes, type ClientEventV2, type SessionReadyPayloadV2, type Sessio
 import type { ServerEventV2 } from '@vela/protocol';
 import { fullJitter } from './backoff';
 import { base64 } from './base64';
-import {
-  offer,
-  OPEN,
-  openSocket,
-  provenAfter,
-  readyWithin,
-  systemTimers,
-  type Cause,
-  type ConnectionStatus,
-  type OpenSocket,
-  type Socket,
-  type Timers,
-} from './connection';
+import type { Cause, ConnectionStatus } from './connection';
 import { decode2, encode2 } from './decode2';
+import { Line, offer, provenAfter, readyWithin, systemTimers, type OpenSocket, type Timers } from './line';
 import { Marks } from './marks';
 import { dropTicket, keepTicket, takeTicket, type Store, type Ticket } from './ticket';
 
@@ -52,8 +41,7 @@ export class Client {
   #o: ClientOptions;
   #timers: Timers;
   #status: ConnectionStatus = { state: 'not connected', cause: null, retryAt: null };
-  #socket: Socket | null = null;
-  #timer: unknown = null;
+  #line: Line;
   #tries = 0;
   #byItself = false; // whether this try was made without being asked
   #insists = false; // whether somebody asked for this very session, and no other will do
@@ -72,6 +60,16 @@ export class Client {
   constructor(options: ClientOptions) {
     this.#o = options;
     this.#timers = options.timers ?? systemTimers;
+    this.#line = new Line(
+      {
+        onOpen: () => this.#greet(),
+        onMessage: (data) => this.#receive(data),
+        onError: () => this.#socketError(),
+        onClose: (code, reason) => this.#closed(code, reason),
+      },
+      this.#timers,
+      options.socket,
+    );
   }
 
   get status(): ConnectionStatus {
@@ -141,28 +139,18 @@ export class Client {
   send(event: ClientEventV2): string | null {
     if (event.type === 'history.clear') this.#clearing = true;
     const id = this.#nextId();
-    return this.#ready && this.#give(encode2(event, id)) ? id : null;
+    return this.#ready && this.#line.send(encode2(event, id)) ? id : null;
   }
 
   /** Sends audio in the framing agreed. Says whether there was somebody to send to. */
   sendAudio(pcm: Uint8Array<ArrayBuffer>): boolean {
     if (!this.#ready) return false;
-    if (this.#ready.audio?.input?.framing === 'binary') return this.#give(pcm);
+    if (this.#ready.audio?.input?.framing === 'binary') return this.#line.send(pcm);
     return this.send({ type: 'input_audio.append', payload: { chunk: base64(pcm) } }) !== null;
   }
 
   #nextId(): string {
     return `c${++this.#ids}`;
-  }
-
-  #give(data: string | Uint8Array<ArrayBuffer>): boolean {
-    if (!this.#socket || this.#socket.readyState !== OPEN) return false;
-    try {
-      this.#socket.send(data);
-      return true;
-    } catch {
-      return false; // the close event that follows says the rest
-    }
   }
 
   #try(byItself: boolean): void {
@@ -171,28 +159,13 @@ export class Client {
     this.#byItself = byItself;
     this.#resuming = this.#ticket !== null;
     this.#set({ state: 'connecting', cause: null, retryAt: null });
-    let socket: Socket;
     try {
-      socket = (this.#o.socket ?? openSocket)(this.#o.url(), offer('vela.v2', this.#o.token?.() ?? null));
+      this.#line.open(this.#o.url(), offer('vela.v2', this.#o.token?.() ?? null));
     } catch {
       this.#fail({ kind: 'socket' });
       return;
     }
-    this.#socket = socket;
-    this.#timer = this.#timers.set(() => this.#lost({ kind: 'closed', code: 1006, reason: 'no session' }), readyWithin);
-    // A socket that was dropped may still speak; each handler first asks whether it is the one.
-    socket.onopen = () => {
-      if (this.#socket === socket) this.#greet();
-    };
-    socket.onmessage = (event) => {
-      if (this.#socket === socket) this.#receive(event.data);
-    };
-    socket.onerror = () => {
-      if (this.#socket === socket) this.#socketError();
-    };
-    socket.onclose = (event) => {
-      if (this.#socket === socket) this.#closed(event.code, event.reason);
-    };
+    this.#line.wait(readyWithin, () => this.#lost({ kind: 'closed', code: 1006, reason: 'no session' }));
   }
 
   #greet(): void {
@@ -201,7 +174,7 @@ export class Client {
     const first: ClientEventV2 = ticket
       ? { type: 'session.resume', payload: { token: ticket.token, after: ticket.after } }
       : { type: 'session.start', payload: this.#o.settings?.() ?? {} };
-    this.#give(encode2(first, this.#startId));
+    this.#line.send(encode2(first, this.#startId));
     this.#set({ state: 'connected', cause: null, retryAt: null });
   }
 
@@ -272,7 +245,7 @@ export class Client {
     this.#readyAt = this.#timers.now();
     this.#keptUntil = Infinity;
     this.#insists = false;
-    this.#stopTimer();
+    this.#line.stopWaiting();
     this.#set({ state: 'connected', cause: null, retryAt: null });
     this.#o.onEvent(event);
   }
@@ -293,7 +266,7 @@ export class Client {
 
   /** A new session in place of one that cannot be had whole. */
   #startOver(): void {
-    this.#give(encode2({ type: 'session.close', payload: {} }, this.#nextId()));
+    this.#line.send(encode2({ type: 'session.close', payload: {} }, this.#nextId()));
     this.#giveUp();
     this.#try(true);
   }
@@ -334,7 +307,7 @@ export class Client {
     this.#part();
     this.#drop();
     const wait = fullJitter(this.#tries++, this.#o.random ?? Math.random);
-    this.#timer = this.#timers.set(() => this.#try(true), wait);
+    this.#line.wait(wait, () => this.#try(true));
     this.#set({ state: 'disconnected', cause, retryAt: this.#timers.now() + wait });
   }
 
@@ -360,22 +333,9 @@ export class Client {
   }
 
   #drop(): void {
-    this.#stopTimer();
-    const socket = this.#socket;
-    this.#socket = null;
+    this.#line.drop();
     this.#ready = null;
     this.#catchUpTo = null;
-    if (!socket) return;
-    try {
-      socket.close(1000);
-    } catch {
-      // Closing is all that was wanted.
-    }
-  }
-
-  #stopTimer(): void {
-    if (this.#timer !== null) this.#timers.clear(this.#timer);
-    this.#timer = null;
   }
 
   #set(status: ConnectionStatus): void {

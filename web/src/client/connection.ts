@@ -1,6 +1,7 @@
 import { closeCodes, type ClientEvent, type ServerEvent } from '@vela/protocol';
 import { backoff } from './backoff';
 import { decode, encode } from './decode';
+import { Line, offer, provenAfter, readyWithin, systemTimers, type OpenSocket, type Timers } from './line';
 
 /** The transport's own state, apart from the phase of the session. */
 export type ConnectionState = 'not connected' | 'connecting' | 'connected' | 'disconnected' | 'error';
@@ -22,23 +23,6 @@ export interface ConnectionStatus {
   keptUntil?: number;
 }
 
-/** What is used of a WebSocket; a test hands in its own. */
-export interface Socket {
-  onopen: ((event: never) => void) | null;
-  onmessage: ((event: { data: unknown }) => void) | null;
-  onerror: ((event: never) => void) | null;
-  onclose: ((event: { code: number; reason: string }) => void) | null;
-  readonly readyState: number;
-  send(data: string | Uint8Array<ArrayBuffer>): void;
-  close(code?: number, reason?: string): void;
-}
-
-export interface Timers {
-  now(): number;
-  set(run: () => void, ms: number): unknown;
-  clear(id: unknown): void;
-}
-
 export interface ConnectionOptions {
   /** The address, asked for at each try. */
   url(): string;
@@ -51,30 +35,6 @@ export interface ConnectionOptions {
   random?(): number;
 }
 
-/** Opens a socket; throws when the address or a subprotocol is none. */
-export type OpenSocket = (url: string, protocols: string[]) => Socket;
-
-export const openSocket: OpenSocket = (url, protocols) => new WebSocket(url, protocols) as unknown as Socket;
-
-/** A page cannot set headers on a socket, so its token is offered beside the version. The gateway never selects it. */
-export function offer(version: string, token: string | null): string[] {
-  return token === null ? [version] : [version, `vela.token.${token}`];
-}
-
-export const systemTimers: Timers = {
-  now: () => Date.now(),
-  set: (run, ms) => setTimeout(run, ms),
-  clear: (id) => clearTimeout(id as ReturnType<typeof setTimeout>),
-};
-
-export const OPEN = 1;
-
-/** A gateway that takes the socket and then says nothing is as good as none. */
-export const readyWithin = 10_000;
-
-/** A session that lived this long was no part of a series of failures. */
-export const provenAfter = 10_000;
-
 /**
  * One connection of version 1 to a gateway at a time, through its whole life: connect, lose, come back.
  *
@@ -85,8 +45,7 @@ export class Connection {
   #options: ConnectionOptions;
   #timers: Timers;
   #status: ConnectionStatus = { state: 'not connected', cause: null, retryAt: null };
-  #socket: Socket | null = null;
-  #timer: unknown = null;
+  #line: Line;
   #tries = 0;
   #byItself = false; // whether this try was made without being asked
   #readyAt: number | null = null;
@@ -94,6 +53,16 @@ export class Connection {
   constructor(options: ConnectionOptions) {
     this.#options = options;
     this.#timers = options.timers ?? systemTimers;
+    this.#line = new Line(
+      {
+        onOpen: () => this.#set({ state: 'connected', cause: null, retryAt: null }),
+        onMessage: (data) => this.#receive(data),
+        onError: () => this.#socketError(),
+        onClose: (code, reason) => this.#closed(code, reason),
+      },
+      this.#timers,
+      options.socket,
+    );
   }
 
   get status(): ConnectionStatus {
@@ -125,43 +94,21 @@ export class Connection {
 
   /** Sends, or says that there was nobody to send to. */
   send(event: ClientEvent): boolean {
-    if (!this.#socket || this.#socket.readyState !== OPEN) return false;
-    try {
-      this.#socket.send(encode(event));
-      return true;
-    } catch {
-      return false; // the close event that follows says the rest
-    }
+    return this.#line.send(encode(event));
   }
 
   #try(byItself: boolean): void {
     this.#drop();
     this.#byItself = byItself;
     this.#set({ state: 'connecting', cause: null, retryAt: null });
-    let socket: Socket;
     try {
       const token = this.#options.token?.() ?? null;
-      socket = (this.#options.socket ?? openSocket)(this.#options.url(), token === null ? [] : offer('vela.v1', token));
+      this.#line.open(this.#options.url(), token === null ? [] : offer('vela.v1', token));
     } catch {
       this.#fail({ kind: 'socket' });
       return;
     }
-    this.#socket = socket;
-    this.#readyAt = null;
-    this.#timer = this.#timers.set(() => this.#lost({ kind: 'closed', code: 1006, reason: 'no session' }), readyWithin);
-    // A socket that was dropped may still speak; each handler first asks whether it is the one.
-    socket.onopen = () => {
-      if (this.#socket === socket) this.#set({ state: 'connected', cause: null, retryAt: null });
-    };
-    socket.onmessage = (event) => {
-      if (this.#socket === socket) this.#receive(event.data);
-    };
-    socket.onerror = () => {
-      if (this.#socket === socket) this.#socketError();
-    };
-    socket.onclose = (event) => {
-      if (this.#socket === socket) this.#closed(event.code, event.reason);
-    };
+    this.#line.wait(readyWithin, () => this.#lost({ kind: 'closed', code: 1006, reason: 'no session' }));
   }
 
   #receive(data: unknown): void {
@@ -175,7 +122,7 @@ export class Connection {
       case 'event':
         if (decoded.event.type === 'session.ready' && this.#readyAt === null) {
           this.#readyAt = this.#timers.now();
-          this.#stopTimer();
+          this.#line.stopWaiting();
         }
         this.#options.onEvent(decoded.event);
     }
@@ -209,7 +156,7 @@ export class Connection {
     if (this.#readyAt !== null && this.#timers.now() - this.#readyAt >= provenAfter) this.#tries = 0;
     this.#drop();
     const wait = backoff(this.#tries++, this.#options.random ?? Math.random);
-    this.#timer = this.#timers.set(() => this.#try(true), wait);
+    this.#line.wait(wait, () => this.#try(true));
     this.#set({ state: 'disconnected', cause, retryAt: this.#timers.now() + wait });
   }
 
@@ -219,21 +166,8 @@ export class Connection {
   }
 
   #drop(): void {
-    this.#stopTimer();
-    const socket = this.#socket;
-    this.#socket = null;
+    this.#line.drop();
     this.#readyAt = null;
-    if (!socket) return;
-    try {
-      socket.close(1000);
-    } catch {
-      // Closing is all that was wanted.
-    }
-  }
-
-  #stopTimer(): void {
-    if (this.#timer !== null) this.#timers.clear(this.#timer);
-    this.#timer = null;
   }
 
   #set(status: ConnectionStatus): void {

@@ -29,9 +29,10 @@ const shapes: { [T in ServerEventV2['type']]?: Shape } = {
     isSeq(p.lastSeq, 0) &&
     typeof p.resumed === 'boolean' &&
     typeof p.recovered === 'boolean',
-  'response.completed': (p) => maybe(usage)(p.usage),
+  'response.completed': (p) => maybe(usage)(p.usage) && maybe(word)(p.heardText),
   'response.created': (p) => word(p.responseId) && word(p.turnId),
-  'response.cancelled': (p) => word(p.responseId) && word(p.reason),
+  'response.audio.delta': (p) => word(p.responseId) && word(p.chunk) && number(p.startMs) && word(p.text),
+  'response.cancelled': (p) => word(p.responseId) && word(p.reason) && maybe(word)(p.heardText) && maybe(number)(p.playedMs),
   'thinking.delta': (p) => word(p.text),
   'tool.call': (p) => word(p.callId) && word(p.name) && isObject(p.input),
   'approval.request': (p) =>
@@ -42,7 +43,7 @@ const shapes: { [T in ServerEventV2['type']]?: Shape } = {
   'tool.result': (p) => word(p.callId) && word(p.name) && typeof p.success === 'boolean',
   history: (p) => Array.isArray(p.items) && p.items.every(item),
   'turn.metrics': (p) =>
-    word(p.turnId) && maybe(number)(p.sttMs) && maybe(number)(p.firstTokenMs) && number(p.gatewayMs) && number(p.totalMs) && maybe(usage)(p.usage),
+    word(p.turnId) && maybe(number)(p.sttMs) && maybe(number)(p.firstTokenMs) && maybe(number)(p.firstAudioMs) && number(p.gatewayMs) && number(p.totalMs) && maybe(usage)(p.usage),
   'session.ended': (p) => word(p.reason),
 };
 

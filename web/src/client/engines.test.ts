@@ -5,6 +5,7 @@ const answer = {
   turns: 'agent',
   agent: { name: 'echo', label: 'Echo (built in)', available: true },
   transcriber: { name: 'pocketsphinx', label: 'PocketSphinx, US English', available: false, why: 'not in this build', better: 'Use a service' },
+  voices: [{ name: 'flite', label: 'Flite', available: true }, 'x', {}],
 };
 
 test('what the gateway says of its engines', () => {
@@ -12,6 +13,7 @@ test('what the gateway says of its engines', () => {
     turns: 'agent',
     agent: { name: 'echo', label: 'Echo (built in)', available: true, why: '', better: '' },
     transcriber: { name: 'pocketsphinx', label: 'PocketSphinx, US English', available: false, why: 'not in this build', better: 'Use a service' },
+    voices: [{ name: 'flite', label: 'Flite', available: true, why: '', better: '' }],
   });
 });
 
@@ -20,7 +22,7 @@ test.each([null, 'agent', {}, { turns: 'both' }, { turns: 1 }])('%j is no such a
 });
 
 test('an engine that is missing or nameless is none; one without a label has its name', () => {
-  expect(readEngines({ turns: 'deterministic', agent: { label: 'X' } })).toEqual({ turns: 'deterministic', agent: null, transcriber: null });
+  expect(readEngines({ turns: 'deterministic', agent: { label: 'X' } })).toEqual({ turns: 'deterministic', agent: null, transcriber: null, voices: [] });
   expect(readEngines({ ...answer, agent: { name: 'echo', available: 'yes' } })!.agent).toMatchObject({ label: 'echo', available: false });
 });
 

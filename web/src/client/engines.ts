@@ -1,6 +1,6 @@
 export type Turns = 'deterministic' | 'agent';
 
-/** A part of the gateway that may or may not be there: an agent, a recogniser. */
+/** A part of the gateway that may or may not be there: an agent, a recogniser, a voice. */
 export interface Engine {
   name: string;
   label: string;
@@ -16,6 +16,8 @@ export interface Engines {
   turns: Turns;
   agent: Engine | null;
   transcriber: Engine | null;
+  /** The first that is available speaks, and the next where it fails. */
+  voices: readonly Engine[];
 }
 
 function engine(value: unknown): Engine | null {
@@ -37,7 +39,8 @@ export function readEngines(value: unknown): Engines | null {
   if (typeof value !== 'object' || value === null) return null;
   const v = value as Record<string, unknown>;
   const turns = readTurns(v.turns);
-  return turns ? { turns, agent: engine(v.agent), transcriber: engine(v.transcriber) } : null;
+  const voices = Array.isArray(v.voices) ? v.voices.map(engine).filter((e) => e !== null) : [];
+  return turns ? { turns, agent: engine(v.agent), transcriber: engine(v.transcriber), voices } : null;
 }
 
 export function readTurns(value: unknown): Turns | null {

@@ -1,5 +1,5 @@
 // For tests: a socket that a test speaks through, and a clock that it turns.
-import type { Socket, Timers } from './connection';
+import type { Socket, Timers } from './line';
 
 export class FakeSocket implements Socket {
   onopen: ((event: never) => void) | null = null;

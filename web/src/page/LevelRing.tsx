@@ -12,7 +12,7 @@ const frameMs = 1000 / 30;
 const calmFrameMs = 250;
 const steps = 8;
 
-/** The last 2.4 s of the level, newest at twelve o'clock, paling with age. It is there only while there is a level to show. */
+/** The last 2.4 s of the level, of the voice that is heard or of the one that speaks, newest at twelve o'clock, paling with age. It is there only while there is a level to show. */
 export function LevelRing({ app }: { app: App }): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
   useEffect(() => {

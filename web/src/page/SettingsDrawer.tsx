@@ -6,7 +6,7 @@ import { agentChoice } from '../state/choice';
 import { turnActive } from '../state/helm';
 import type { Theme } from '../state/settings';
 import { duration } from '../state/banner';
-import { full, nameOf, recogniserLine, tokenWords } from '../state/view';
+import { full, nameOf, recogniserLine, tokenWords, voiceLine } from '../state/view';
 import { AgentList } from './AgentChoice';
 import { Choice, Switch } from './Choice';
 import { ConversationTools } from './ConversationTools';
@@ -93,7 +93,7 @@ function EngineRow({ kind, engine }: { kind: string; engine: Engine }): JSX.Elem
   const { name, detail } = nameOf(engine.label);
   return (
     <div class="engine" data-available={engine.available ? 'yes' : 'no'}>
-      {kind === 'Agent' ? <Pennant identity={engine.name} /> : <Icon name="microphone" />}
+      {kind === 'Agent' ? <Pennant identity={engine.name} /> : <Icon name={kind === 'Voice' ? 'speaker' : 'microphone'} />}
       <span>
         {name}
         {detail !== '' && <span class="label">{detail}</span>}
@@ -141,7 +141,31 @@ function EnginesGroup({ app }: { app: App }): JSX.Element {
         )}
         <p class="note">{recogniserLine(model)}</p>
       </section>
+      <VoiceGroup app={app} />
     </>
+  );
+}
+
+function VoiceGroup({ app }: { app: App }): JSX.Element {
+  const model = app.model.value;
+  const voices = model.engines?.voices ?? [];
+  return (
+    <section id="voice">
+      <h3>Voice</h3>
+      {voices.map((voice) => (
+        <EngineRow key={voice.label} kind="Voice" engine={voice} />
+      ))}
+      <p class="note">{voiceLine(model) ?? 'The gateway has no voice.'}</p>
+      {voices.some((v) => v.available) && (
+        <Switch
+          id="speak"
+          label="Speak the answers"
+          detail="As loud as the system is set."
+          on={app.settings.value.speak}
+          onChange={(on) => app.change({ speak: on })}
+        />
+      )}
+    </section>
   );
 }
 

@@ -25,7 +25,7 @@ function StepRow({ step, approval }: { step: Step; approval: Approval | undefine
           {step.detail !== '' && <code>{step.detail}</code>}
           <span class="took">
             {stepWords[step.state]}
-            {step.took !== null && <span class="ms">, {step.took.toLocaleString('en')} ms</span>}
+            {step.took !== null && step.took > 0 && <span class="ms">, {step.took.toLocaleString('en')} ms</span>}
             {approval && `, ${outcomeWords[approval.outcome]}`}
           </span>
           <Icon name="open" small />

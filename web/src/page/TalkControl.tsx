@@ -28,7 +28,7 @@ export function TalkControl({ app, view }: { app: App; view: Helm }): JSX.Elemen
         <circle class="dashes" cx={centre} cy={centre} r="58" />
         <path class="arc" d="M72 13a59 59 0 0 1 59 59" />
       </svg>
-      {control.ring === 'level' && <LevelRing app={app} />}
+      {control.ring === 'level' && <LevelRing key={view.tone} app={app} />}
       <button
         id="talk"
         ref={button}

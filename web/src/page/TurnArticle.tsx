@@ -3,7 +3,7 @@ import { answerer } from '../state/announce';
 import type { App } from '../state/app';
 import { isOpen } from '../state/approvals';
 import type { Turn } from '../state/talk';
-import { cutWords } from '../state/transcript';
+import { cutText } from '../state/transcript';
 import { identityOf, tokenWords } from '../state/view';
 import { ApprovalCard } from './ApprovalCard';
 import { timeWords } from './clock';
@@ -30,6 +30,25 @@ function Thought({ thought, goesOn }: { thought: string; goesOn: boolean }): JSX
         {thought}
       </p>
     </details>
+  );
+}
+
+/** Full ink was heard; pale ink is still ahead, or was cut off. */
+function Answer({ turn }: { turn: Turn }): JSX.Element {
+  const { answer, cut, sound, done } = turn;
+  const heard = sound ? sound.heard : answer.length;
+  const ahead = answer.slice(heard);
+  return (
+    <p class="said">
+      <span data-who="agent">{answer.slice(0, heard)}</span>
+      {cut && <span class="cut">{cutText(turn)}</span>}
+      {sound && sound.marks.length > 0 && !cut && !done && <i class="caret" aria-hidden="true" />}
+      {ahead !== '' && (
+        <span class="ahead" data-who="ahead">
+          {ahead}
+        </span>
+      )}
+    </p>
   );
 }
 
@@ -60,10 +79,7 @@ export function TurnArticle({ app, turn, newest }: { app: App; turn: Turn; newes
           <p class="who">{speaker}</p>
           {turn.thought !== '' && <Thought thought={turn.thought} goesOn={turn.thinking} />}
           {turn.steps.length > 0 && <Steps steps={turn.steps} approvals={turn.approvals} />}
-          <p class="said">
-            <span data-who="agent">{turn.answer}</span>
-            {turn.cut && <span class="cut">{cutWords[turn.cut]}</span>}
-          </p>
+          <Answer turn={turn} />
           {asked.map((approval) => (
             <ApprovalCard key={approval.id} app={app} approval={approval} />
           ))}

@@ -3,9 +3,13 @@ import type { Turn } from '../state/talk';
 import { full } from '../state/view';
 import { Icon } from './Icon';
 
+const names = ['Recognise', 'First word', 'First sound'] as const;
+
+const until = { Recognise: 'the transcript', 'First word': 'the first word', 'First sound': 'the first sound' };
+
 interface Stage {
-  name: 'Recognise' | 'First word';
-  tone: 'listening' | 'thinking';
+  name: (typeof names)[number];
+  tone: 'listening' | 'thinking' | 'speaking';
   from: number;
   to: number;
 }
@@ -13,22 +17,28 @@ interface Stage {
 /** The stages of an agent's turn: as the gateway measured them, and until it has, as this page saw their events arrive. */
 export function stages(turn: Turn): Stage[] {
   if (turn.kind === 'mocked' || turn.kind === 'shell') return [];
-  const [recognised, word] = turn.metrics ? [turn.metrics.sttMs, turn.metrics.firstTokenMs] : seen(turn);
+  const { metrics } = turn;
+  const [recognised, word, sound] = metrics ? [metrics.sttMs, metrics.firstTokenMs, metrics.firstAudioMs] : seen(turn);
+  const asked = recognised ?? 0;
   const all: Stage[] = [];
   if (recognised !== undefined) all.push({ name: 'Recognise', tone: 'listening', from: 0, to: recognised });
-  if (word !== undefined) all.push({ name: 'First word', tone: 'thinking', from: recognised ?? 0, to: (recognised ?? 0) + word });
+  if (word !== undefined) all.push({ name: 'First word', tone: 'thinking', from: asked, to: asked + word });
+  if (sound !== undefined) all.push({ name: 'First sound', tone: 'speaking', from: asked + (word ?? 0), to: asked + sound });
   return all;
 }
 
-function seen({ released, finalAt, firstWordAt }: Turn): [recognised: number | undefined, word: number | undefined] {
-  if (released === null || finalAt === null) return [undefined, undefined];
-  return [finalAt - released, firstWordAt === null ? undefined : firstWordAt - finalAt];
+/** What was recognised, from letting go; the first word and the first sound, from what was recognised. */
+function seen({ released, finalAt, firstWordAt, firstSoundAt }: Turn): (number | undefined)[] {
+  if (released === null || finalAt === null) return [];
+  const since = (at: number | null): number | undefined => (at === null ? undefined : at - finalAt);
+  return [finalAt - released, since(firstWordAt), since(firstSoundAt)];
 }
 
-/** A round length for the axis, which divides well by four. */
+/** A round length for the axis, which divides well by four: a quarter of less than 20 ms is no whole number of them. */
 export function axis(ms: number): number {
-  const unit = 10 ** Math.floor(Math.log10(Math.max(ms, 40)));
-  return [1, 2, 4, 10].map((n) => n * unit).find((length) => length >= ms)!;
+  const least = Math.max(ms, 20);
+  const unit = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 4, 10].map((n) => n * unit).find((length) => length >= least)!;
 }
 
 const milliseconds = (ms: number): string => Math.round(ms).toLocaleString('en');
@@ -53,11 +63,11 @@ export function Waterfall({ turn, newest, recogniser }: { turn: Turn; newest: bo
         <Icon name="open" small />
         <span>
           <b>{(last.to / 1000).toFixed(2)} s</b> from {turn.kind === 'text' ? 'sending' : 'letting go'} to{' '}
-          {last.name === 'First word' ? 'the first word' : 'the transcript'}
+          {until[last.name]}
         </span>
       </summary>
       <div class="stages" role="img" aria-label={`Latency of this turn: ${spoken}.`}>
-        {(['Recognise', 'First word'] as const).map((name) => {
+        {names.map((name) => {
           const stage = all.find((s) => s.name === name);
           return (
             <>

@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { act } from 'preact/test-utils';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { bench, openMicrophone, settle, type Bench, type BenchOptions } from '../state/fakes';
+import { bench, engines, openMicrophone, settle, type Bench, type BenchOptions } from '../state/fakes';
 import { markedEnd } from './ArtifactBody';
 import { Page } from './Page';
 import { axis } from './Waterfall';
@@ -242,7 +242,7 @@ describe('settings', () => {
       engines: {
         turns: 'agent',
         agent: { name: 'openclaw', label: 'OpenClaw', available: false, why: 'nothing answers on port 18789', better: '' },
-        transcriber: { name: 'none', label: 'PocketSphinx', available: false, why: 'not in this build', better: 'Build with pocketsphinx' },
+        voices: [], transcriber: { name: 'none', label: 'PocketSphinx', available: false, why: 'not in this build', better: 'Build with pocketsphinx' },
       },
     });
     expect(get('recogniser').textContent).toBe('PocketSphinx is not available: not in this build. Build with pocketsphinx.');
@@ -401,7 +401,7 @@ test('what the gateway measured replaces what the page saw', async () => {
   await say(b, 'turn.metrics', { turnId: 't1', firstTokenMs: 604, gatewayMs: 4, totalMs: 900, usage });
   const fall = document.querySelector('.waterfall')!;
   expect(fall.querySelector('summary')!.textContent).toBe('0.60 s from sending to the first word');
-  expect([...fall.querySelectorAll('.value')].map((v) => v.textContent)).toEqual(['none', '604 ms']);
+  expect([...fall.querySelectorAll('.value')].map((v) => v.textContent)).toEqual(['none', '604 ms', 'none']);
   expect(fall.querySelector('.key')!.textContent).toBe('Vela itself 4 ms.');
   expect(document.querySelector('.usage')!.textContent).toBe('1,204 tokens in, 88 out');
 });
@@ -426,6 +426,7 @@ test('a spoken turn shows its stages', async () => {
 });
 
 test.each([
+  [9, 20],
   [30, 40],
   [186, 200],
   [604, 1000],
@@ -576,3 +577,71 @@ test.each([
   ['many lines', 'x\n'.repeat(5000), 3000],
   ['much', `${'x'.repeat(1500)}\n`.repeat(200), 39 * 1501],
 ])('%s: what is drawn with its marks', (_, text, end) => expect(markedEnd(text)).toBe(end));
+
+describe('an answer that is spoken', () => {
+  const flite = { name: 'flite', label: 'Flite, US English', available: true, why: '', better: 'Install another one' };
+  const options: BenchOptions = { turns: 'agent', engines: { ...engines, voices: [flite] }, greet: false };
+  const output = { encoding: 'pcm16', rate: 24000, framing: 'json' };
+  const chunk = 'A'.repeat(2560);
+  const words = (who: string): string | undefined => document.querySelector(`[data-who="${who}"]`)?.textContent;
+
+  async function speaking(): Promise<Bench> {
+    const b = await page(options);
+    await act(() => b.socket().greet('s', { audio: { output } }));
+    act(() => void b.app.submit('count'));
+    await say(b, 'transcript.final', { text: 'count' });
+    await say(b, 'response.created', { responseId: 'r1', turnId: 't1' });
+    await say(b, 'session.state', { value: 'speaking' });
+    await say(b, 'response.text.delta', { text: 'One two three.', responseId: 'r1' });
+    await say(b, 'response.audio.delta', { responseId: 'r1', chunk, startMs: 0, text: 'One' });
+    await say(b, 'response.audio.delta', { responseId: 'r1', chunk, startMs: 40, text: ' two' });
+    return b;
+  }
+
+  test('has full ink up to what was heard, and a bar there', async () => {
+    const b = await speaking();
+    expect([words('agent'), words('ahead')]).toEqual(['', 'One two three.']);
+    act(() => b.player.play(80));
+    expect([words('agent'), words('ahead')]).toEqual(['One', ' two three.']);
+    expect(document.querySelector('.caret')).not.toBeNull();
+    await say(b, 'response.completed', { responseId: 'r1', heardText: 'One two three.' });
+    expect([words('agent'), words('ahead')]).toEqual(['One two three.', undefined]);
+    expect(document.querySelector('.caret')).toBeNull();
+  });
+
+  test('keeps what was cut off in pale ink, and says how much was heard', async () => {
+    const b = await speaking();
+    await say(b, 'response.cancelled', { responseId: 'r1', reason: 'barge_in', heardText: 'One', playedMs: 4180 });
+    expect(document.querySelector('.said:has(.cut)')!.textContent).toBe('Oneyou interrupted, 4.2 s heard two three.');
+    expect(words('ahead')).toBe(' two three.');
+    expect(document.querySelector('.caret')).toBeNull();
+  });
+
+  test('has its first sound among the stages', async () => {
+    const b = await speaking();
+    await say(b, 'response.completed', { responseId: 'r1', heardText: 'One two three.' });
+    await say(b, 'turn.metrics', { turnId: 't1', firstTokenMs: 604, firstAudioMs: 871, gatewayMs: 4, totalMs: 900 });
+    const fall = document.querySelector('.waterfall')!;
+    expect(fall.querySelector('summary')!.textContent).toBe('0.87 s from sending to the first sound');
+    expect([...fall.querySelectorAll('.value')].map((v) => v.textContent)).toEqual(['none', '604 ms', '267 ms']);
+  });
+
+  test('the settings say which voice it is and what would be better, and can silence it', async () => {
+    const b = await speaking();
+    act(() => void (b.app.settingsOpen.value = true));
+    expect(get('voice').textContent).toContain('Spoken by Flite, US English. Install another one.');
+    const { length } = b.player.pushed;
+    act(() => get('speak').click());
+    expect(get('speak').getAttribute('aria-checked')).toBe('false');
+    await say(b, 'response.audio.delta', { responseId: 'r1', chunk, startMs: 80, text: ' three.' });
+    expect(b.player.pushed.length).toBe(length);
+    expect(b.socket().sent.at(-1)).toMatchObject({ type: 'playback.ack', payload: { responseId: 'r1', playedMs: 120 } });
+  });
+
+  test('without a voice the settings say why, and have no switch', async () => {
+    const b = await page({ ...options, engines: { ...engines, voices: [{ ...flite, available: false, why: 'not installed' }] } });
+    act(() => void (b.app.settingsOpen.value = true));
+    expect(get('voice').textContent).toContain('Flite, US English is not available: not installed. Install another one.');
+    expect(get('speak')).toBeNull();
+  });
+});

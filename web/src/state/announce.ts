@@ -25,7 +25,8 @@ function turns(before: Model, after: Model): string[] {
     if (unchanged.has(turn) || turn.past) continue;
     const was = before.talk.turns.find((t) => t.id === turn.id);
     if (!was && turn.said) told.push(`You said: ${turn.said}`);
-    if (turn.done && !was?.done && turn.answer) told.push(`${answerer(turn, after)}: ${turn.answer}`);
+    // What was spoken aloud has been heard.
+    if (turn.done && !was?.done && turn.answer && !turn.sound?.playedMs) told.push(`${answerer(turn, after)}: ${turn.answer}`);
   }
   return told;
 }

@@ -3,18 +3,23 @@ import type { ClientEventV2, ServerEvent } from '@vela/protocol';
 import { gatewayRate } from '../audio/chunker';
 import { LevelTrace } from '../audio/levels';
 import type { InputDevice, MicrophoneEvents, OpenMicrophone } from '../audio/microphone';
+import { soundRate } from '../audio/playback';
+import type { Player, PlayerEvents } from '../audio/player';
 import type { ServerEventV2 } from '@vela/protocol';
 import type { Agents } from '../client/agents';
 import { Client } from '../client/client';
-import { Connection, type Cause, type ConnectionStatus, type OpenSocket, type Timers } from '../client/connection';
+import { Connection, type Cause, type ConnectionStatus } from '../client/connection';
 import { readTurns, socketAddress, type Engines, type Turns } from '../client/engines';
+import type { OpenSocket, Timers } from '../client/line';
 import { announcements, connectionTold } from './announce';
 import { isOpen, keepAnswers, takeAnswers, type Approval } from './approvals';
 import type { BannerAction } from './banner';
 import { agentChoice } from './choice';
-import { helm } from './helm';
+import { helm, interruptible, turnActive } from './helm';
 import { Hold } from './hold';
+import { keepPlayed, takePlayed } from './played';
 import { readSettings, writeSettings, type Settings } from './settings';
+import { Speaker } from './speaker';
 import { statusFor, type Status } from './status';
 import { nothingSaid, reduce, type Action, type Unsent } from './talk';
 import { isOver, isToken, readToken, tokenIn, writeToken } from './token';
@@ -40,6 +45,7 @@ export interface Browser {
   fetchAgents(token: string | null): Promise<Agents | null>;
   openMicrophone(deviceId: string, events: MicrophoneEvents): Promise<OpenMicrophone>;
   inputDevices(): Promise<InputDevice[]>;
+  openPlayer(events: PlayerEvents): Player;
   socket?: OpenSocket;
 }
 
@@ -66,6 +72,9 @@ export class App {
   #second: Client; // version 2: agent turns
   #token: string | null = null;
   #hold: Hold;
+  #speaker: Speaker;
+  #session = ''; // the last one that was ready
+  #soundAsked = false; // whether this session was asked for the sound that it began without
   #lastTurn = 0; // when the session was last used, in ms of the clock
   #announced = 0;
   #fresh = true; // whether this page has had no session yet
@@ -98,7 +107,10 @@ export class App {
         turns: 'agent',
         interrupt: true,
         approvals: true,
-        audio: { input: { encoding: 'pcm16', rate: gatewayRate, framing: 'binary' } },
+        audio: {
+          input: { encoding: 'pcm16', rate: gatewayRate, framing: 'binary' },
+          ...(this.#wantsSound && { output: soundFormat }),
+        },
         ...this.#wantedAgent(),
       }),
       storage: browser.tabStorage,
@@ -122,6 +134,17 @@ export class App {
       busy: () => this.model.value.talk.inFlight !== null,
       open: browser.openMicrophone,
     });
+    this.#speaker = new Speaker({
+      timers: browser.timers,
+      open: browser.openPlayer,
+      ack: (responseId, playedMs) => this.#second.send({ type: 'playback.ack', payload: { responseId, playedMs } }) !== null,
+      onPlayed: (responseId, playedMs) => this.#dispatch({ type: 'played', responseId, playedMs, last: false }),
+      onLevel: (level) => {
+        if (!this.model.value.talk.held) this.levels.push(level, browser.steady());
+      },
+      onBlocked: (blocked) => this.#set({ blocked }),
+    });
+    this.#speaker.mute(!this.settings.value.speak);
     this.#model.value = { ...nothing, tapInsteadOfHold: this.settings.value.tapInsteadOfHold };
   }
 
@@ -164,6 +187,48 @@ export class App {
   #send(event: Extract<ClientEventV2, { type: 'input_audio.commit' | 'input_audio.clear' | 'response.cancel' | 'mocked.turn.trigger' }>): boolean {
     if (this.#isSecond) return this.#second.send(event) !== null;
     return event.type !== 'input_audio.clear' && this.#first.send({ type: event.type, payload: {} });
+  }
+
+  /** Whether a new session is to be asked for sound. A gateway without a voice would refuse it. */
+  get #wantsSound(): boolean {
+    return this.settings.value.speak && this.model.value.engines?.voices.some((v) => v.available) === true;
+  }
+
+  get #isAloud(): boolean {
+    return this.#isSecond && this.#speaker.aloud && !!this.#second.terms?.audio?.output;
+  }
+
+  /** Asks a session for sound that began without it, as soon as no turn is in the way. */
+  #askForSound(): void {
+    const { terms } = this.#second;
+    if (!this.#isSecond || !terms || terms.audio?.output || !this.#wantsSound || this.#soundAsked || turnActive(this.model.value)) return;
+    this.#soundAsked = this.#second.send({ type: 'session.start', payload: { audio: { output: soundFormat } } }) !== null;
+  }
+
+  /** Falls silent, and tells the gateway how much was heard of the answer that what follows will end. */
+  #interrupt(): void {
+    if (!this.#isSecond || !interruptible(this.model.value)) return;
+    void this.#cut()?.then(({ responseId, playedMs }) => {
+      this.#dispatch({ type: 'played', responseId, playedMs, last: true });
+      this.#second.send({ type: 'playback.ack', payload: { responseId, playedMs } });
+    });
+  }
+
+  #cut(): ReturnType<Speaker['cut']> {
+    if (!this.#isAloud) return null;
+    const { turns, open } = this.model.value.talk;
+    return this.#speaker.cut(turns.find((t) => t.id === open)?.responseId ?? null);
+  }
+
+  /** An answer that fell silent here is to end, though nothing that would have ended it has been sent. */
+  #endSilenced(): void {
+    const cut = this.#speaker.unsettled;
+    if (cut) this.#second.send({ type: 'response.cancel', payload: { ...cut } });
+  }
+
+  /** Somebody presses something: from now on the browser lets sound out. */
+  pressed(): void {
+    if (this.#isSecond && this.#wantsSound) this.#speaker.wake();
   }
 
   /** Asks the gateway what it has, then connects. */
@@ -271,12 +336,14 @@ export class App {
   leaving(): void {
     if (!this.#isSecond) return;
     this.#second.keep();
+    keepPlayed(this.#browser.tabStorage, this.model.value.talk.sessionId, this.#speaker.played);
     keepAnswers(this.#browser.tabStorage, this.#approvals());
   }
 
   /** The page did not go after all. */
   stayed(): void {
     this.#second.unkeep();
+    takePlayed(this.#browser.tabStorage);
     takeAnswers(this.#browser.tabStorage);
   }
 
@@ -300,8 +367,15 @@ export class App {
     if (this.#hold.discard()) return true;
     if (helm(this.model.value).stop.disabled) return false;
     this.#hold.forget();
+    const silence = this.#cut();
     this.#dispatch({ type: 'cancelled' });
-    this.#send({ type: 'response.cancel', payload: {} });
+    if (!silence) this.#send({ type: 'response.cancel', payload: {} });
+    else {
+      void silence.then((played) => {
+        this.#dispatch({ type: 'played', ...played, last: true });
+        this.#second.send({ type: 'response.cancel', payload: { ...played } });
+      });
+    }
     return true;
   }
 
@@ -309,6 +383,7 @@ export class App {
   submit(text: string): boolean {
     const { input } = helm(this.model.value);
     if (!input.shown || input.disabled || text.trim() === '') return false;
+    this.#interrupt();
     const id = this.#second.send({ type: 'input_text.submit', payload: { text: text.trim() } });
     if (id === null) return false;
     this.#dispatch({ type: 'submitted', text: text.trim(), id });
@@ -398,6 +473,11 @@ export class App {
     this.#settings.value = settings;
     writeSettings(this.#browser.storage, settings);
     if (change.deviceId !== undefined) this.#hold.useDevice(change.deviceId);
+    if (change.speak !== undefined) this.#speaker.mute(!change.speak);
+    if (change.speak) {
+      this.pressed();
+      this.#askForSound();
+    }
     this.#set({ tapInsteadOfHold: settings.tapInsteadOfHold });
   }
 
@@ -433,6 +513,9 @@ export class App {
     if (connection.state !== 'connected') this.#hold.lose('connection');
     if (connection.state !== 'connected') this.#hold.forget();
     const action = this.#statusAction(connection);
+    if (action && action.type !== 'kept') this.#speaker.reset();
+    // What it was asked for may not be there any more.
+    if (connection.cause?.kind === 'refused') void this.refreshEngines();
     this.#set({ connection, ...(action && { talk: this.#reduced(action) }) });
     if (isClosed(connection.cause, 4001)) this.#askForToken();
     else if (this.#token !== null && (connection.cause?.kind === 'socket' || isClosed(connection.cause, 1006))) void this.#checkToken();
@@ -464,11 +547,23 @@ export class App {
   #onEvent(event: ServerEvent | ServerEventV2): void {
     const back = event.type === 'session.ready' && this.model.value.talk.turns.length > 0;
     if (event.type === 'session.ready') this.#again = 'recovered' in event.payload && event.payload.recovered;
+    // An answer that is cut is silent before anything of it is drawn.
+    if (event.type === 'response.cancelled') this.#speaker.ended(event.payload.responseId, true);
     const { artifacts, status } = this.model.value.talk;
     this.#dispatch({ type: 'server', event });
     switch (event.type) {
       case 'session.ready':
         this.#onAgent(event.payload);
+        this.#onReady(event.payload);
+        break;
+      case 'session.state':
+        if (event.payload.value === 'idle') this.#askForSound();
+        break;
+      case 'response.audio.delta':
+        this.#speaker.add(event.payload);
+        break;
+      case 'response.completed':
+        if ('responseId' in event.payload && event.payload.responseId) this.#speaker.ended(event.payload.responseId, false);
         break;
       case 'status':
         this.#onStatusOfAgent(status);
@@ -482,6 +577,15 @@ export class App {
     if (event.type === 'session.ready' || event.type === 'session.state') this.#lastTurn = this.#browser.timers.now();
     if (event.type === 'session.ready' && !('recovered' in event.payload && event.payload.recovered)) this.#fresh = false;
     if (back) void this.refreshEngines(); // another gateway may have come up in its place
+  }
+
+  #onReady({ sessionId, recovered = false }: { sessionId: string; recovered?: boolean }): void {
+    const played = takePlayed(this.#browser.tabStorage);
+    if (sessionId !== this.#session) this.#speaker.reset();
+    if (sessionId !== this.#session) this.#soundAsked = false;
+    this.#session = sessionId;
+    if (recovered) this.#speaker.resumed(this.#fresh, played?.sessionId === sessionId ? played : null);
+    else this.#askForSound();
   }
 
   #onAgent(ready: object): void {
@@ -514,6 +618,9 @@ export class App {
     const { talk } = this.model.value;
     if (this.#fresh) this.#second.send({ type: 'history.get', payload: {} });
     this.#fresh = false;
+    this.#speaker.caughtUp();
+    this.#endSilenced();
+    this.#askForSound();
     if (talk.clearing) this.#second.send({ type: 'history.clear', payload: {} });
     // The gateway may still listen to a hold that was lost. One that was let go is past that, and does not mind.
     if (talk.phase === 'listening' && !talk.held) this.#send({ type: 'input_audio.clear', payload: {} });
@@ -522,15 +629,19 @@ export class App {
 
   #dispatch(action: Action): void {
     if (action.type === 'held') {
+      this.#interrupt();
       this.levels.clear();
       this.#browser.vibrate();
     }
-    this.#set({ talk: this.#reduced(action) });
+    const talk = this.#reduced(action);
+    if (talk !== this.model.value.talk) this.#set({ talk });
     if (this.#isSecond) this.#watchDeadlines();
+    if (action.type === 'too short' || action.type === 'discarded' || action.type === 'hold lost') this.#endSilenced();
   }
 
   #reduced(action: Action): Model['talk'] {
-    return reduce(this.model.value.talk, action, { clock: this.#browser.timers.now(), steady: this.#browser.steady(), again: this.#again });
+    const { timers, steady } = this.#browser;
+    return reduce(this.model.value.talk, action, { clock: timers.now(), steady: steady(), again: this.#again, aloud: this.#isAloud });
   }
 
   #set(change: Partial<Model>): void {
@@ -552,6 +663,8 @@ export class App {
   }
 }
 
+const soundFormat = { encoding: 'pcm16', rate: soundRate, framing: 'json' } as const;
+
 /** A screen reader is not to speak of nothing else. */
 const betweenStatuses = 2000;
 
@@ -571,6 +684,7 @@ const nothing: Model = {
   engines: null,
   agents: null,
   microphone: 'closed',
+  blocked: false,
   tapInsteadOfHold: false,
   signIn: null,
 };

@@ -13,6 +13,7 @@ function model(connection: Partial<ConnectionStatus> = {}, talk: Partial<Talk> =
     turns: 'agent',
     engines,
     microphone: 'open',
+    blocked: false,
     tapInsteadOfHold: false,
     agents: null,
     signIn: null,
@@ -64,8 +65,6 @@ describe('the words', () => {
   });
 
   test.each([
-    ['agent_unavailable', 'Echo is not there. [Choose another]'],
-    ['agent_failed', 'Echo stopped with an error. [Dismiss]'],
     ['agent_timeout', 'Echo did not answer in time. Your words are kept. [Dismiss]'],
     ['speech_unavailable', 'Recognition is not available. You can type. [Dismiss]'],
     ['turn_interrupted', 'The gateway was started again in the middle of the answer. Your words are kept. [Dismiss]'],
@@ -86,6 +85,13 @@ describe('the words', () => {
     expect(Object.keys(failureWords).sort()).toEqual(Object.keys(errorCodes).sort());
     for (const code of Object.keys(closeCodes)) expect(read(closed(Number(code), closeCodes[Number(code)]!.reconnect ? 1 : null))).toBeTruthy();
   });
+});
+
+test('what is wrong with an agent is said in the words of the gateway', () => {
+  const failed = (code: string) => read(model({}, { failure: { code, message: 'The model has too many\n requests' } }));
+  expect(failed('agent_unavailable')).toBe('Echo is not there. The model has too many requests. [Choose another]');
+  expect(read(model({}, { failure: { code: 'agent_unavailable', message: '' } }))).toBe('Echo is not there. [Choose another]');
+  expect(failed('agent_failed')).toBe('Echo stopped with an error. The model has too many requests. [Dismiss]');
 });
 
 test('what can be asked again, once something was said', () => {

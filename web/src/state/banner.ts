@@ -1,4 +1,5 @@
 import type { ErrorCode } from '@vela/protocol';
+import { oneLine } from './plain';
 import { agentName, faultOf, full, type Fault, type Model } from './view';
 
 /** What the button of a banner does. */
@@ -152,14 +153,17 @@ function failureBanner(model: Model): Banner | null {
   const known = Object.hasOwn(failureWords, failure.code) ? failureWords[failure.code as ErrorCode] : wrong;
   const strong = known[0].replace('{agent}', agentName(model));
   if (failure.code === 'session_limit') return { strong, text: '', alert: true, tone: 'bad', action: { does: 'connect', word: 'Try again' } };
+  // What is wrong with an agent the gateway says best.
+  const why = failure.message && full(oneLine(failure.message));
   if (failure.code === 'agent_unavailable') {
-    return { strong, text: '', alert: true, tone: 'bad', action: { does: 'settings', word: 'Choose another' } };
+    return { strong, text: why, alert: true, tone: 'bad', action: { does: 'settings', word: 'Choose another' } };
   }
   if (failure.code === 'speech_unavailable') {
     const why = model.engines?.transcriber?.why;
     const text = [why && full(why), model.turns === 'agent' && known[1]].filter(Boolean).join(' ');
     return { strong, text, alert: true, tone: 'bad', action: dismissFailure };
   }
+  if (failure.code === 'agent_failed') return { strong, text: why, alert: true, tone: 'bad', action: dismissFailure };
   const asks = again.has(failure.code) && model.turns === 'agent' && model.talk.turns.at(-1)?.said;
   return { strong, text: known[1], alert: true, tone: 'bad', action: asks ? { does: 'ask again', word: 'Ask again' } : dismissFailure };
 }

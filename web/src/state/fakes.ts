@@ -4,11 +4,13 @@ import { MicrophoneError, type MicrophoneEvents, type MicrophoneFault } from '..
 import { FakeSocket, FakeStore, FakeTimers } from '../client/fakes';
 import type { Agents } from '../client/agents';
 import type { Engines, Turns } from '../client/engines';
+import type { Player, PlayerEvents } from '../audio/player';
 import { App } from './app';
 
 export const engines: Engines = {
   turns: 'agent',
   agent: { name: 'echo', label: 'Echo (built in)', available: true, why: '', better: '' },
+  voices: [],
   transcriber: { name: 'pocketsphinx', label: 'PocketSphinx, US English', available: true, why: '', better: 'Set a service' },
 };
 
@@ -46,6 +48,42 @@ export class FakeMicrophone {
   }
 }
 
+/** Plays nothing by itself: a test says what was played. */
+export class FakePlayer implements Player {
+  events: PlayerEvents | null = null;
+  pushed: { at: number; length: number }[] = [];
+  cuts = 0;
+  woken = 0;
+  /** What had been rendered at the next cut, in ms. */
+  rendered = 0;
+
+  open = (events: PlayerEvents): Player => {
+    this.events = events;
+    return this;
+  };
+
+  push(samples: Float32Array, at: number): void {
+    this.pushed.push({ at, length: samples.length });
+  }
+
+  async cut(): Promise<number> {
+    this.cuts++;
+    const { rendered } = this;
+    this.rendered = 0;
+    return rendered;
+  }
+
+  wake(): void {
+    this.woken++;
+  }
+
+  /** So much of the answer has left the speaker, in ms. */
+  play(ms: number): void {
+    this.rendered = ms;
+    this.events!.onPlayed(ms);
+  }
+}
+
 export function chunk(...bytes: number[]): Chunk {
   return { pcm: Uint8Array.from(bytes), level: 0.5 };
 }
@@ -56,6 +94,7 @@ export interface Bench {
   socket(): FakeSocket;
   timers: FakeTimers;
   microphone: FakeMicrophone;
+  player: FakePlayer;
   addresses: string[];
   stored: Map<string, string>;
   tab: FakeStore;
@@ -82,6 +121,7 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
   const sockets: FakeSocket[] = [];
   const timers = new FakeTimers();
   const microphone = new FakeMicrophone();
+  const player = new FakePlayer();
   const addresses: string[] = [];
   const saved: { name: string; text: string }[] = [];
   const app = new App({
@@ -97,6 +137,7 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
     fetchAgents: async () => agents,
     openMicrophone: microphone.open,
     inputDevices: async () => [],
+    openPlayer: player.open,
     socket: (url, protocols) => {
       sockets.push(new FakeSocket(url, protocols));
       return sockets.at(-1)!;
@@ -104,7 +145,7 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
   });
   await app.start();
   if (greet) sockets.at(-1)!.greet();
-  return { app, sockets, socket: () => sockets.at(-1)!, timers, microphone, addresses, stored, tab, saved };
+  return { app, sockets, socket: () => sockets.at(-1)!, timers, microphone, player, addresses, stored, tab, saved };
 }
 
 /** Lets everything that was promised happen. */

@@ -152,7 +152,7 @@ function ring(model: Model, there: boolean, refused: boolean): RingLook {
   if (refused) return 'dashed';
   if (model.turns === 'deterministic') return 'dashed';
   if (model.microphone === 'opening') return 'waiting';
-  return talk.held ? 'level' : 'ticks';
+  return talk.held || isSounding(model) ? 'level' : 'ticks';
 }
 
 /** It stays the same while held: that the control is pressed is a state of it, not another name. */
@@ -187,6 +187,11 @@ function words(model: Model, there: boolean, fault: Fault | null): Words {
   return { ...plain, tone, word, ...idleWords(model) };
 }
 
+/** Whether the answer that runs is heard. */
+function isSounding({ talk }: Model): boolean {
+  return talk.phase === 'speaking' && !!talk.turns.find((t) => t.id === talk.open)?.sound?.marks.length;
+}
+
 /** Whether the agent asks for something, which nothing but an answer ends. */
 function isAsked({ talk }: Model): boolean {
   return talk.turns.find((t) => t.id === talk.open)?.approvals.some(isOpen) === true;
@@ -210,6 +215,7 @@ function inFlightWords(model: Model): { title: string; small: string } {
   if (talk.inFlight === 'mocked') {
     return { title: 'Mocked turn in flight', small: over ? small : 'You can talk again when the turn ends or is cancelled.' };
   }
+  if (talk.phase === 'speaking' && model.blocked && isSounding(model)) return { title: 'Answering', small: 'Press anywhere to hear the answer' };
   if (talk.phase === 'speaking') return { title: 'Answering', small };
   return { title: talk.phase === 'thinking' ? 'Working on it' : 'Recognising what you said', small };
 }

@@ -1,7 +1,7 @@
 import type { ClientEvent } from '@vela/protocol';
 import type { Chunk } from '../audio/chunker';
 import { MicrophoneError, type MicrophoneEvents, type OpenMicrophone } from '../audio/microphone';
-import type { Timers } from '../client/connection';
+import type { Timers } from '../client/line';
 import type { Action, Unsent } from './talk';
 import type { MicrophoneState } from './view';
 

@@ -8,6 +8,8 @@ export interface Settings {
   deviceId: string;
   /** Who is to answer, by name; '' is the gateway's own choice. */
   agent: string;
+  /** Whether answers are to be heard. */
+  speak: boolean;
 }
 
 type Store = Pick<Storage, 'getItem' | 'setItem'>;
@@ -26,6 +28,7 @@ export function readSettings(store: Store | null): Settings {
     tapInsteadOfHold: get('tap') === 'yes',
     deviceId: get('device'),
     agent: get('agent'),
+    speak: get('speak') !== 'no',
   };
 }
 
@@ -35,6 +38,7 @@ export function writeSettings(store: Store | null, settings: Settings): void {
     store?.setItem('vela.tap', settings.tapInsteadOfHold ? 'yes' : 'no');
     store?.setItem('vela.device', settings.deviceId);
     store?.setItem('vela.agent', settings.agent);
+    store?.setItem('vela.speak', settings.speak ? 'yes' : 'no');
   } catch {
     // They hold until the page is closed.
   }

@@ -2,6 +2,7 @@ import type { HistoryItem, ServerEvent, State, TurnMetricsPayload, Usage } from 
 import type { ArtifactPayload, ServerEventV2 } from '@vela/protocol';
 import { asked, decided, settled, withdrawn, type Approval } from './approvals';
 import { keptArtifacts, readBody, titleOf, type Artifact } from './artifacts';
+import { playedAtLast, playedTo, settledAt, sounded, unheard, type Sound } from './heard';
 import { statusOf, type Status } from './status';
 import { abandoned, called, returned, type Step } from './steps';
 
@@ -24,8 +25,12 @@ export interface Turn {
   released: number | null;
   finalAt: number | null;
   firstWordAt: number | null;
-  /** The gateway's own name of the turn, and its measurements once it is over. */
+  firstSoundAt: number | null;
+  /** What of the answer was heard; null where all that was shown counts as heard. */
+  sound: Sound | null;
+  /** The gateway's own names of the turn and its answer, and its measurements once it is over. */
   turnId: string | null;
+  responseId: string | null;
   metrics: TurnMetricsPayload | null;
   /** Who answers, by name; '' where nobody said. */
   agent: string;
@@ -114,6 +119,7 @@ export type Action =
   | { type: 'clearing' }
   | { type: 'answered'; id: string; allow: boolean }
   | { type: 'too late'; id: string }
+  | { type: 'played'; responseId: string; playedMs: number; last: boolean }
   | { type: 'status over' }
   | { type: 'discarded' }
   | { type: 'too short' }
@@ -128,6 +134,8 @@ export interface When {
   steady: number;
   /** Whether it is told now and happened before, so that the gateway's clock is to be asked. */
   again?: boolean;
+  /** Whether answers are heard on this page. */
+  aloud?: boolean;
 }
 
 const keptTurns = 200;
@@ -192,6 +200,8 @@ export function reduce(talk: Talk, action: Action, when: When): Talk {
       return decide(talk, action.id, action.allow ? 'allowed' : 'denied');
     case 'too late':
       return decide(talk, action.id, 'too late');
+    case 'played':
+      return played(talk, action);
     case 'status over':
       return { ...talk, status: null };
     case 'discarded':
@@ -290,14 +300,32 @@ function server(talk: Talk, event: ServerEvent | ServerEventV2, when: When): Tal
     case 'response.text.delta':
       return delta(talk.status?.action === 'thinking' ? { ...talk, status: null } : talk, event.payload.text, when);
     case 'response.completed':
-      return completed(talk, 'usage' in event.payload ? event.payload.usage : undefined);
+      return completed(talk, event.payload);
     case 'error':
       return failed(talk, event.payload);
     case 'response.created':
-      return patch(answering({ ...talk, failure: null }, when, event.ts), (turn) => ({ ...turn, turnId: event.payload.turnId, agent: talk.agent }));
+      return patch(answering({ ...talk, failure: null }, when, event.ts), (turn) => ({
+        ...turn,
+        turnId: event.payload.turnId,
+        responseId: event.payload.responseId,
+        agent: talk.agent,
+        sound: when.aloud && turn.kind !== 'mocked' ? unheard : null,
+      }));
+    case 'response.audio.delta':
+      return patchAnswer(talk, event.payload.responseId, (turn) => ({
+        ...turn,
+        firstSoundAt: turn.firstSoundAt ?? when.steady,
+        sound: turn.sound && sounded(turn.sound, event.payload),
+      }));
     case 'response.cancelled':
       return {
-        ...patch(talk, (turn) => over({ ...turn, cut: cutBy[event.payload.reason] ?? 'failed' })),
+        ...patch(talk, (turn) =>
+          over({
+            ...turn,
+            cut: cutBy[event.payload.reason] ?? 'failed',
+            sound: turn.sound && settledAt(turn.sound, event.payload.heardText, event.payload.playedMs ?? 0),
+          }),
+        ),
         open: null,
         status: null,
       };
@@ -340,14 +368,31 @@ function over(turn: Turn): Turn {
   return { ...turn, thinking: false, steps: turn.steps.map(abandoned), approvals: withdrawn(turn.approvals) };
 }
 
-function completed(talk: Talk, usage: Usage | undefined): Talk {
+function completed(talk: Talk, { usage, heardText }: { usage?: Usage; heardText?: string }): Talk {
   const { spent } = talk;
   const sum = usage && {
     promptTokens: (spent?.promptTokens ?? 0) + usage.promptTokens,
     completionTokens: (spent?.completionTokens ?? 0) + usage.completionTokens,
   };
-  const done = patch(talk, (turn) => over({ ...turn, done: true, cut: null, usage: usage ?? null }));
+  const done = patch(talk, (turn) => over({ ...turn, done: true, cut: null, usage: usage ?? null, sound: soundOf(turn, heardText) }));
   return { ...done, open: null, status: null, spent: sum ?? spent };
+}
+
+/** Of an answer that was told to its end. What was not heard of it stays pale. */
+function soundOf({ sound, answer }: Turn, heardText = answer): Sound | null {
+  return sound && heardText.length < answer.length ? settledAt(sound, heardText, 0) : sound && { ...sound, heard: answer.length };
+}
+
+/** Most of what is played is no further word, and changes nothing. */
+function played(talk: Talk, { responseId, playedMs, last }: { responseId: string; playedMs: number; last: boolean }): Talk {
+  const sound = answerOf(talk, responseId)?.sound;
+  const next = sound && (last ? playedAtLast(sound, playedMs) : playedTo(sound, playedMs));
+  return !next || next === sound ? talk : patchAnswer(talk, responseId, (turn) => ({ ...turn, sound: next }));
+}
+
+/** The names of answers begin anew with each session: the last one of this name is meant. */
+function answerOf({ turns }: Talk, responseId: string): Turn | undefined {
+  return turns.findLast((turn) => turn.responseId === responseId);
 }
 
 function decide(talk: Talk, id: string, outcome: 'allowed' | 'denied' | 'too late'): Talk {
@@ -382,7 +427,15 @@ function history(talk: Talk, items: readonly HistoryItem[]): Talk {
   for (const { role, text, at, heardText } of items) {
     const last = past.at(-1);
     if (role === 'user') past.push({ ...blank, id: nextId++, kind: 'voice', at, said: text, done: true, past: true });
-    else if (last && last.answer === '') past[past.length - 1] = { ...last, answer: text, cut: heardText === undefined ? null : 'interrupted' };
+    else if (last && last.answer === '') {
+      const cutOff = heardText !== undefined;
+      past[past.length - 1] = {
+        ...last,
+        answer: text,
+        cut: cutOff ? 'interrupted' : null,
+        sound: cutOff ? { ...unheard, heard: heardText.length, playedMs: null } : null,
+      };
+    }
   }
   // What this page has heard itself is there in full; the gateway tells it once more, at the end.
   for (const turn of talk.turns.toReversed()) {
@@ -425,7 +478,10 @@ const blank = {
   released: null,
   finalAt: null,
   firstWordAt: null,
+  firstSoundAt: null,
+  sound: null,
   turnId: null,
+  responseId: null,
   metrics: null,
   agent: '',
   thought: '',
@@ -464,6 +520,11 @@ function failed(talk: Talk, payload: { code: string; message: string; ref?: stri
   }
   // What was refused while the gateway was idle will not be followed by another idle: nothing is in flight.
   return talk.phase === 'idle' ? { ...talk, failure, inFlight: null, clearing: false } : { ...talk, failure, clearing: false };
+}
+
+function patchAnswer(talk: Talk, responseId: string, change: (turn: Turn) => Turn): Talk {
+  const answer = answerOf(talk, responseId);
+  return answer ? patchWhere(talk, (turn) => turn === answer, change) : talk;
 }
 
 /** Changes the open turn, if there is one; the others keep their identity, so that only one is drawn again. */

@@ -4,13 +4,20 @@ import { stepWords, type Step } from './steps';
 import type { Cut, Turn } from './talk';
 import type { Model } from './view';
 
-export const cutWords: Record<Cut, string> = {
+const cutWords: Record<Cut, string> = {
   cancelled: 'you stopped this',
   interrupted: 'you interrupted',
   lost: 'the connection was lost',
   failed: 'the answer broke off',
   stopped: 'the gateway stopped',
 };
+
+/** Why an answer is not whole, and how much of it was heard, where it was spoken. */
+export function cutText({ cut, sound }: Turn): string {
+  if (!cut) return '';
+  const seconds = sound && sound.playedMs !== null ? `, ${(sound.playedMs / 1000).toFixed(1)} s heard` : '';
+  return cutWords[cut] + seconds;
+}
 
 /** The conversation as Markdown, as it is on the page. What was said is quoted, so that nothing in it becomes part of the document. */
 export function transcript(model: Model): string {
@@ -28,7 +35,7 @@ function turnText(turn: Turn, model: Model): string {
   if (turn.answer !== '' || turn.cut || steps.length > 0) parts.push(`**${answerer(turn, model)}**`);
   if (steps.length > 0) parts.push(steps.join('\n'));
   if (turn.answer !== '') parts.push(quoted(turn.answer));
-  if (turn.cut) parts.push(`(${cutWords[turn.cut]})`);
+  if (turn.cut) parts.push(`(${cutText(turn)})`);
   return parts.join('\n\n');
 }
 

@@ -18,6 +18,8 @@ export interface Model {
   /** Those that a session can have; null when the gateway did not say. */
   agents: Agents | null;
   microphone: MicrophoneState;
+  /** Whether the browser lets no sound out before somebody presses something. */
+  blocked: boolean;
   tapInsteadOfHold: boolean;
   /** Whether the gateway wants to know who comes, and what became of what it was told; null when it does not ask. */
   signIn: SignIn | null;
@@ -100,6 +102,15 @@ export function recogniserLine(model: Model): string | null {
   if (!transcriber) return null;
   const { label, available, why, better } = transcriber;
   const first = available ? `Recognised by ${label}.` : `${label} is not available${why ? `: ${why}` : ''}.`;
+  return better ? `${full(first)} ${full(better)}` : full(first);
+}
+
+/** The one line about the voice that speaks, and how to get a better one; null where there is none. */
+export function voiceLine({ engines }: Model): string | null {
+  const voice = engines?.voices.find((v) => v.available) ?? engines?.voices[0];
+  if (!voice) return null;
+  const { label, available, why, better } = voice;
+  const first = available ? `Spoken by ${label}.` : `${label} is not available${why ? `: ${why}` : ''}.`;
   return better ? `${full(first)} ${full(better)}` : full(first);
 }
 
