@@ -105,13 +105,13 @@ func TestAJournalReplaysToTheSameEvents(t *testing.T) {
 		if seed%3 != 0 {
 			cfg.Turns, cfg.Agents = session.Agent, agents(echo.Engine{})
 			cfg.Synthesizers = []session.Synthesizer{
-				&drone{rate: 16000, pause: time.Duration(seed%5) * 15 * time.Millisecond, fails: func(sentence, chunk int) error {
+				&drone{rate: 24000, pause: time.Duration(seed%5) * 15 * time.Millisecond, fails: func(sentence, chunk int) error {
 					if seed%4 == 1 && sentence%3 == 2 && chunk == 4 {
 						return errSecret
 					}
 					return nil
 				}},
-				&drone{rate: 24000},
+				&drone{rate: 16000},
 			}[:1+seed%2]
 		}
 		journal := record(t, cfg, func(c *client) { play(c, seed) })
