@@ -55,6 +55,8 @@ bench: build ## Measure beside a bare server, and print ratios
 	@$(GO) test ./session -run '^$$' -bench 'Emit|Append' -benchmem | grep ^Benchmark
 	@echo "an event appended to the store of --data"
 	@$(GO) test ./gateway/bus -run '^$$' -bench 'Append' -benchmem | grep ^Benchmark
+	@echo "40 ms of sound on its way (the floor is their encoding), a session that speaks, and 10 MB of text to speak"
+	@$(GO) test ./session -run '^$$' -bench 'Sound|Speak' -benchmem | grep ^Benchmark
 
 fuzz: ## Fuzz whatever reads bytes from outside, FUZZTIME= each (a minute)
 	@for pkg in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$pkg | grep ^Fuzz); do \

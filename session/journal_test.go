@@ -59,6 +59,7 @@ func replayed(t *testing.T, journal []byte) session.Replayed {
 func play(c *client, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	yes, no := true, false
+	c.send(withVoice) // where there is none, it is refused
 	for range 40 {
 		messages := []protocol.Message{
 			protocol.SessionStart{}, protocol.SessionStart{Interrupt: &yes}, protocol.SessionStart{Interrupt: &no},
@@ -66,7 +67,9 @@ func play(c *client, seed uint64) {
 			protocol.MockedTurnTrigger{}, protocol.InputAudioAppend{Chunk: "AAAA"}, protocol.InputAudioAppend{Chunk: "%"},
 			protocol.InputAudioCommit{}, protocol.InputAudioClear{}, protocol.ResponseCancel{},
 			protocol.InputTextSubmit{Text: "one two three"}, protocol.HistoryGet{}, protocol.HistoryClear{},
-			protocol.PlaybackAck{ResponseID: "r1"}, session.Audio{PCM: []byte{1, 2}},
+			protocol.PlaybackAck{ResponseID: "r1"}, session.Audio{PCM: []byte{1, 2}}, withVoice,
+			protocol.PlaybackAck{ResponseID: fmt.Sprint("r", 1+rng.IntN(8)), PlayedMs: rng.Int64N(800)},
+			protocol.InputTextSubmit{Text: "Four five. Six seven eight nine, and ten. " + "`" + "x" + "`" + "."},
 		}
 		c.send(messages[rng.IntN(len(messages))])
 		switch rng.IntN(8) {
@@ -78,6 +81,8 @@ func play(c *client, seed uint64) {
 				c.t.Fatal(err)
 			}
 		case 2:
+			time.Sleep(time.Duration(rng.IntN(2000)) * time.Millisecond)
+		case 3:
 			_ = c.session.Reject(c.t.Context(), c, "x", errors.New("no event"))
 		}
 	}
@@ -85,7 +90,7 @@ func play(c *client, seed uint64) {
 
 // TestAJournalReplaysToTheSameEvents records a hundred sessions of every kind and runs them again.
 func TestAJournalReplaysToTheSameEvents(t *testing.T) {
-	events := 0
+	events, sounds := 0, 0
 	for seed := range uint64(100) {
 		cfg := session.Config{Mock: deterministic.Engine{Pace: time.Duration(seed%3) * 60 * time.Millisecond}}
 		if seed%2 == 0 {
@@ -96,6 +101,18 @@ func TestAJournalReplaysToTheSameEvents(t *testing.T) {
 		}
 		if seed%7 != 0 {
 			cfg.Transcriber = hears("a b c", "a", "a b")
+		}
+		if seed%3 != 0 {
+			cfg.Turns, cfg.Agents = session.Agent, agents(echo.Engine{})
+			cfg.Synthesizers = []session.Synthesizer{
+				&drone{rate: 24000, pause: time.Duration(seed%5) * 15 * time.Millisecond, fails: func(sentence, chunk int) error {
+					if seed%4 == 1 && sentence%3 == 2 && chunk == 4 {
+						return errSecret
+					}
+					return nil
+				}},
+				&drone{rate: 16000},
+			}[:1+seed%2]
 		}
 		journal := record(t, cfg, func(c *client) { play(c, seed) })
 		r := replayed(t, journal)
@@ -109,8 +126,12 @@ func TestAJournalReplaysToTheSameEvents(t *testing.T) {
 			t.Fatalf("session %d: the journal has the resume token", seed)
 		}
 		events += r.Events
+		sounds += strings.Count(string(journal), `"type":"response.audio.delta"`)
 	}
-	t.Logf("%d events came out the same", events)
+	t.Logf("%d events came out the same, %d of them sound", events, sounds)
+	if sounds < 1000 {
+		t.Errorf("only %d of the events are sound", sounds)
+	}
 }
 
 // TestAChangedMessageIsReported changes one message of a journal and expects to be shown just that one.
@@ -198,6 +219,21 @@ func FuzzReplay(f *testing.F) {
 	}
 	f.Add([]byte(`{"journal":1,"id":"x","protocol":2,"turns":"deterministic"}` + "\n" + `{"at":1,"in":{"kind":"joined","peer":1}}` + "\n" +
 		`{"at":2,"in":{"kind":"client","peer":1,"client":{"type":"mocked.turn.trigger","payload":{}}}}` + "\n"))
+	const spoken = `{"journal":1,"id":"x","protocol":2,"turns":"agent","agents":[{"name":"a"}],"voices":2,` +
+		`"settings":{"audio":{"output":{"encoding":"pcm16","rate":8000,"framing":"json"}}}}` + "\n" + `{"at":1,"in":{"kind":"joined","peer":1}}` + "\n"
+	const asked = `{"at":2,"in":{"kind":"client","peer":1,"client":{"type":"input_text.submit","payload":{"text":"x"}}}}` + "\n"
+	const said = `{"at":3,"in":{"kind":"said","type":"text_delta","signal":{"agentId":"a","content":"It is noon. Be there. "}}}` + "\n"
+	const piece = `{"at":5,"in":{"kind":"spoken","pcm":"AAAAAAAA","rate":16000}}` + "\n"
+	for _, voice := range []string{
+		`{"at":4,"in":{"kind":"offered"}}`, piece, `{"at":4,"in":{"kind":"spoken","ended":true}}`, `{"at":4,"in":{"kind":"spoken","error":{},"last":true}}`,
+		`{"at":4,"in":{"kind":"offered"}}` + "\n" + piece + `{"at":6,"in":{"kind":"spoken","error":{},"ended":true}}` + "\n" + `{"at":7,"in":{"kind":"tick"}}`,
+		`{"at":4,"in":{"kind":"offered"}}` + "\n" + piece + `{"at":6,"in":{"kind":"client","peer":1,"client":{"type":"playback.ack","payload":{"responseId":"r1","playedMs":9223372036854775807}}}}`,
+		`{"at":4,"in":{"kind":"spoken","pcm":"AAAA","rate":-1}}`,
+	} {
+		f.Add([]byte(spoken + voice + "\n"))
+		f.Add([]byte(spoken + asked + voice + "\n"))
+		f.Add([]byte(spoken + asked + said + voice + "\n"))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _ = session.Replay(bytes.NewReader(b), deterministic.Engine{})
 	})

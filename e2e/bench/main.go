@@ -19,7 +19,7 @@ func main() {
 	model := flag.String("model", "../bin/model", "the model's program")
 	rounds := flag.Int("rounds", 5, "how often to alternate")
 	each := flag.Duration("each", 3*time.Second, "how long each round trip measurement takes")
-	only := flag.String("only", "", "trips, memory, cancel, resume or agents; all unless given")
+	only := flag.String("only", "", "trips, memory, cancel, resume, agents or voice; all unless given")
 	flag.Parse()
 	log.SetFlags(0)
 	fmt.Printf("%s, %d CPUs shared with the load, %s, rounds of %s, medians of %d\n\n",
@@ -28,7 +28,7 @@ func main() {
 	for _, m := range []struct {
 		name    string
 		measure func() error
-	}{{"trips", b.trips}, {"memory", b.memory}, {"cancel", b.cancel}, {"resume", b.resume}, {"agents", b.agents}} {
+	}{{"trips", b.trips}, {"memory", b.memory}, {"cancel", b.cancel}, {"resume", b.resume}, {"agents", b.agents}, {"voice", b.voice}} {
 		if *only != "" && *only != m.name {
 			continue
 		}

@@ -1,0 +1,47 @@
+package session
+
+import (
+	"testing"
+	"time"
+
+	"vela/session/speech"
+)
+
+// A client that has played all it was sent is never behind, at any rate: it counts in whole milliseconds, rounded down.
+func TestWholeMillisecondsReachTheEnd(t *testing.T) {
+	for rate := lowestRate; rate <= highestOut; rate += 13 {
+		for sent := 1; sent < 12*rate/100; sent += 7 {
+			v := voice{rate: rate, sent: sent}
+			v.ack(speech.Duration(sent, rate).Truncate(time.Millisecond))
+			if v.played != sent {
+				t.Fatalf("%d Hz: %d of %d samples are played", rate, v.played, sent)
+			}
+			v = voice{rate: rate, sent: sent}
+			before := speech.Duration(sent, rate).Truncate(time.Millisecond) - 2*time.Millisecond
+			if v.ack(before); before >= 0 && v.played >= sent {
+				t.Fatalf("%d Hz: who has played %v has played all %d samples", rate, before, sent)
+			}
+		}
+	}
+}
+
+// A figure is longer in words than in digits: while it is not known how long its sentence is, its words count.
+func TestFiguresAreLongerInWords(t *testing.T) {
+	v := voice{rate: 8000}
+	v.spoken = []speech.Sentence{{End: 4, Text: "1999", Spoken: "nineteen ninety-nine"}}
+	v.begin()
+	if at, want := v.words[0].at, v.samples(20*slowSpeech); at != want {
+		t.Errorf("the figure is heard after %d samples, want %d", at, want)
+	}
+}
+
+// What is kept of an answer that was cut is where its words are, none of its sound.
+func TestACutAnswerKeepsNoSound(t *testing.T) {
+	v := voice{rate: 8000, words: []word{{4, 10}}, sent: 20, played: 15, acked: true, pcm: make([]int16, 100), say: make(chan speech.Sentence), pieces: make(chan piece, 4)}
+	s := Session{now: time.Now()}
+	s.keepCut(&answer{voice: &v})
+	kept := s.cut.voice
+	if kept.pcm != nil || kept.pieces != nil || kept.say != nil || kept.heard() != 4 || kept.sent != 20 || kept.played != 15 || kept.rate != 8000 || !kept.acked {
+		t.Errorf("%+v is kept", kept)
+	}
+}
