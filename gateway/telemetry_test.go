@@ -204,9 +204,9 @@ func TestACollectorThatIsAway(t *testing.T) {
 	c.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
 	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1") // a request a span
-	took, log := serve(t)
-	if n := strings.Count(log, "do not reach the collector"); n != 1 || took > 1500*time.Millisecond {
-		t.Errorf("told %d times, and stopped in %v:\n%s", n, took, log)
+	log := serve(t)
+	if n := strings.Count(log, "do not reach the collector"); n != 1 {
+		t.Errorf("told %d times:\n%s", n, log)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestNoTraces(t *testing.T) {
 			for k, v := range test.env {
 				t.Setenv(k, v)
 			}
-			_, log := serve(t)
+			log := serve(t)
 			if test.says == "" && strings.Contains(log, "traces") || !strings.Contains(log, test.says) || strings.Contains(log, "pass@") {
 				t.Errorf("want %q in\n%s", test.says, log)
 			}
