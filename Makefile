@@ -67,7 +67,7 @@ fuzz: ## Fuzz whatever reads bytes from outside, FUZZTIME= each (a minute)
 	done; done
 
 generate: ## Write again what comes out of the Go types and tables
-	$(GO) test ./protocol ./session ./session/speech ./gateway/... -update
+	$(GO) test ./protocol ./protocol/ganglia ./session ./session/speech ./gateway/... -update
 
 clean: ## Remove what was built
 	rm -rf bin web/dist/assets web/dist/index.html web/node_modules e2e/node_modules
