@@ -15,7 +15,7 @@ import (
 type peer struct {
 	publisher *publisher
 	player    *player
-	changed   chan struct{} // of size 1: the state has
+	changed   chan struct{}   // of size 1: the state has
 	over      func(why error) // ends the connection, and never waits
 
 	resample *speech.Resampler // owned by the room; nil where the session takes 16 kHz

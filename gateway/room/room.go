@@ -2,15 +2,14 @@ package room
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"vela/protocol"
+	"vela/protocol/ganglia"
 	"vela/session"
 	"vela/session/speech"
 )
@@ -47,6 +46,8 @@ type Room struct {
 // line is a room's connection to LiveKit, as far as the room needs it.
 type line interface {
 	carrier
+	// present is who was here before us.
+	present() []came
 	// listen begins to read a microphone; what it hears comes as inputs.
 	listen(ctx context.Context, m *microphone)
 	// play is where the answer's sound goes; nil where this build has none.
@@ -62,10 +63,27 @@ var (
 	errRemoved  = errors.New("room: closed, or the agent was removed")
 	errLost     = errors.New("room: the connection was lost")
 	errBehind   = errors.New("room: too much was waiting to be sent")
+	errEnded    = errors.New("room: a participant ended it")
 	errSession  = errors.New("room: the session ended")
 	errMoved    = errors.New("room: the room shows another session now")
 	errShutdown = errors.New("room: the gateway is stopping")
 )
+
+// label is why a connection ended, in a word for the metrics.
+func label(why error) string {
+	for _, known := range []struct {
+		why  error
+		word string
+	}{
+		{errEmpty, "empty"}, {errHold, "hold"}, {errAgent, "other_agent"}, {errRemoved, "removed"}, {errBehind, "behind"},
+		{errEnded, "ended"}, {errSession, "session"}, {errMoved, "moved"}, {errShutdown, "shutdown"},
+	} {
+		if errors.Is(why, known.why) {
+			return known.word
+		}
+	}
+	return "lost"
+}
 
 // input is one thing that happens to a room.
 type input interface{}
@@ -121,7 +139,7 @@ func (r *Room) post(ctx context.Context, in input) bool {
 }
 
 // attend is one connection's life: it joins the room and the session, and returns why it left.
-func (r *Room) attend(parent context.Context, t ticket) error {
+func (r *Room) attend(parent context.Context, t ticket) (why error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	r.in, r.end = make(chan input, inputs), make(chan error, 1)
@@ -139,7 +157,7 @@ func (r *Room) attend(parent context.Context, t ticket) error {
 	children := r.peer.start(ctx, l)
 	defer func() {
 		r.session.Leave(r.peer)
-		cancel(nil)
+		cancel(why)
 		l.close()
 		children.Wait()
 		r.shown = r.peer.publisher.last()
@@ -152,6 +170,13 @@ func (r *Room) attend(parent context.Context, t ticket) error {
 	r.resumed = true
 	r.empty.Reset(r.cfg.Empty)
 	r.waitHold()
+	r.metrics.connected()
+	defer func() { r.metrics.disconnected(label(why)) }()
+	for _, p := range l.present() {
+		if why := r.came(p); why != nil {
+			return why
+		}
+	}
 	for {
 		select {
 		case in := <-r.in:
@@ -183,7 +208,7 @@ func stopped() *time.Timer {
 // leave says goodbye where there is somebody to say it to.
 func (r *Room) leave(why error) error {
 	if errors.Is(why, errHold) {
-		r.peer.publisher.say(holdEvent{Type: "session_hold", Reason: "idle"})
+		r.peer.publisher.say(ganglia.SessionHold{Reason: ganglia.HoldIdle})
 		r.peer.publisher.flush(goodbye)
 	}
 	return why
@@ -273,6 +298,27 @@ func (r *Room) heard(ctx context.Context, in frame) {
 	}
 }
 
+// command does what a client asks for on ganglia-events. Every object of the channel shows that somebody is there; what is
+// no command is passed over.
+func (r *Room) command(ctx context.Context, in command) error {
+	r.waitHold()
+	asked, err := ganglia.DecodeCommand(in.object)
+	if err != nil {
+		return nil
+	}
+	switch c := asked.(type) {
+	case ganglia.TTSMode:
+		r.peer.speak(c.On())
+	case ganglia.TextMessage:
+		if text := strings.TrimSpace(c.Text); text != "" {
+			r.typed(ctx, typed{in.identity, text})
+		}
+	case ganglia.EndVoiceSession:
+		return errEnded
+	}
+	return nil
+}
+
 // typed is a turn in writing. Its writer has the floor until the session has it.
 func (r *Room) typed(ctx context.Context, in typed) {
 	r.waitHold()
@@ -315,16 +361,4 @@ func (r *Room) waitHold() {
 	if r.cfg.Hold > 0 && r.peer.isIdle() {
 		r.hold.Reset(r.cfg.Hold)
 	}
-}
-
-// newID is a stream's or a transfer's.
-func newID() string { return uuid.NewString() }
-
-// object is JSON for people's programs: <, > and & stay as they are.
-func object(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil // what we put in can be written
-	}
-	return b
 }
