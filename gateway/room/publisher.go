@@ -37,12 +37,13 @@ type publisher struct {
 	metrics  *Metrics
 	behind   func()        // called once, when too much waits
 	wake     chan struct{} // of size 1
+	state    string        // the last that was said; owned by run
 
 	mu      sync.Mutex
 	waiting []waiting
 	bytes   int
 	full    bool
-	carried uint64        // the last event that was, whole
+	carried memory
 	idle    chan struct{} // closed when nothing waits; nil while nobody asks
 }
 
@@ -53,8 +54,8 @@ type waiting struct {
 	object any
 }
 
-func newPublisher(r *renderer, m *Metrics, behind func()) *publisher {
-	return &publisher{renderer: r, metrics: m, behind: behind, wake: make(chan struct{}, 1)}
+func newPublisher(r *renderer, before memory, m *Metrics, behind func()) *publisher {
+	return &publisher{renderer: r, carried: before, metrics: m, behind: behind, wake: make(chan struct{}, 1)}
 }
 
 // put puts an event behind those that wait.
@@ -143,9 +144,10 @@ func (p *publisher) next() (waiting, bool) {
 }
 
 func (p *publisher) carry(ctx context.Context, to carrier, w waiting) error {
-	packets, state := p.renderer.render(w)
-	if state != "" {
+	packets := p.renderer.render(w)
+	if state := agentStates[p.renderer.state]; state != p.state {
 		to.agentState(state)
+		p.state = state
 	}
 	for _, packet := range packets {
 		if err := to.carry(ctx, packet); err != nil {
@@ -153,16 +155,15 @@ func (p *publisher) carry(ctx context.Context, to carrier, w waiting) error {
 		}
 		p.metrics.sent(packet)
 	}
-	if w.event.Seq > 0 {
-		p.mu.Lock()
-		p.carried = w.event.Seq
-		p.mu.Unlock()
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.carried.any, p.carried.state = true, p.renderer.state
+	p.carried.last = max(p.carried.last, w.event.Seq)
 	return nil
 }
 
-// last is the number of the last event that was carried, whole.
-func (p *publisher) last() uint64 {
+// shown is what has been carried, whole.
+func (p *publisher) shown() memory {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.carried

@@ -40,6 +40,7 @@ type renderer struct {
 	content     bool   // also send content events
 	transcripts bool   // also send agent_transcript and user_transcript
 	newID       func() uuid.UUID
+	state       protocol.State
 	answer      *segment // nil while the agent says nothing
 	partial     bool     // some of what the user says has been shown
 }
@@ -51,50 +52,52 @@ type segment struct {
 	text       strings.Builder
 }
 
-func newRenderer(sessionID string, cfg *Config) *renderer {
+func newRenderer(sessionID string, state protocol.State, cfg *Config) *renderer {
 	return &renderer{
+		state:  state,
 		prefix: sessionID[:min(8, len(sessionID))] + "-", content: !cfg.NoContent, transcripts: cfg.Transcripts, newID: uuid.New,
 	}
 }
 
-// render makes the packets of one event, and says what the agent's state is now, if that has changed.
-func (r *renderer) render(w waiting) (packets []*livekit.DataPacket, state string) {
+// render makes the packets of one event.
+func (r *renderer) render(w waiting) []*livekit.DataPacket {
 	if w.object != nil {
-		return r.object(w.object), ""
+		return r.object(w.object)
 	}
 	switch m := w.event.Message.(type) {
 	case protocol.SessionReady:
-		return r.ready(m), ""
+		return r.ready(m)
 	case protocol.SessionState:
-		return nil, agentStates[m.Value]
+		r.state = m.Value
+		return nil
 	case protocol.TranscriptPartial:
 		r.partial = true
-		return r.user(w, m.ItemID, m.Text, false), ""
+		return r.user(w, m.ItemID, m.Text, false)
 	case protocol.TranscriptFinal:
 		if m.Text == "" && !r.partial {
-			return nil, ""
+			return nil
 		}
 		r.partial = false
-		return r.user(w, m.ItemID, m.Text, true), ""
+		return r.user(w, m.ItemID, m.Text, true)
 	case protocol.ResponseTextDelta:
-		return r.delta(w.event, m), ""
+		return r.delta(w.event, m)
 	case protocol.ResponseCompleted, protocol.ResponseCancelled:
-		return r.end(), ""
+		return r.end()
 	case protocol.Error:
-		return r.failed(m), ""
+		return r.failed(m)
 	case ganglia.Status:
-		return r.object(m), ""
+		return r.object(m)
 	case ganglia.Artifact:
 		if m.SegmentID != "" {
 			m.SegmentID = r.prefix + m.SegmentID
 		}
-		return r.object(m), ""
+		return r.object(m)
 	case protocol.ApprovalRequest:
 		return []*livekit.DataPacket{user(topicVela, protocol.AppendEnvelope(nil, protocol.Envelope{
 			Seq: w.event.Seq, TS: w.event.At, Message: m,
-		}))}, ""
+		}))}
 	}
-	return nil, ""
+	return nil
 }
 
 // agentStates are the states by the names that LiveKit's clients know.
