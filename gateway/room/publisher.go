@@ -47,11 +47,12 @@ type publisher struct {
 	idle    chan struct{} // closed when nothing waits; nil while nobody asks
 }
 
-// waiting is an event, and who it is of if it is of the user's; or an object of ganglia-events.
+// waiting is an event, and who it is of if it is of the user's; or an object of ganglia-events; or a restart.
 type waiting struct {
-	event  session.Event
-	from   who
-	object any
+	event   session.Event
+	from    who
+	object  any
+	restart bool
 }
 
 func newPublisher(r *renderer, before memory, m *Metrics, behind func()) *publisher {
@@ -63,6 +64,9 @@ func (p *publisher) put(e session.Event, from who) { p.add(waiting{event: e, fro
 
 // say puts an object of ganglia-events behind the events that wait.
 func (p *publisher) say(object any) { p.add(waiting{object: object}) }
+
+// restart says again what participants who come anew cannot know: the agent's state, and what it has said so far.
+func (p *publisher) restart() { p.add(waiting{restart: true}) }
 
 func (p *publisher) add(w waiting) {
 	p.mu.Lock()
@@ -145,6 +149,9 @@ func (p *publisher) next() (waiting, bool) {
 
 func (p *publisher) carry(ctx context.Context, to carrier, w waiting) error {
 	packets := p.renderer.render(w)
+	if w.restart {
+		p.state = ""
+	}
 	if state := agentStates[p.renderer.state]; state != p.state {
 		to.agentState(state)
 		p.state = state

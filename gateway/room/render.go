@@ -49,7 +49,7 @@ type renderer struct {
 type segment struct {
 	id, stream string
 	chunks     uint64
-	text       strings.Builder
+	text       strings.Builder // so far
 }
 
 func newRenderer(sessionID string, state protocol.State, cfg *Config) *renderer {
@@ -61,7 +61,10 @@ func newRenderer(sessionID string, state protocol.State, cfg *Config) *renderer 
 
 // render makes the packets of one event.
 func (r *renderer) render(w waiting) []*livekit.DataPacket {
-	if w.object != nil {
+	switch {
+	case w.restart:
+		return r.restart(w.event.At)
+	case w.object != nil:
 		return r.object(w.object)
 	}
 	switch m := w.event.Message.(type) {
@@ -158,6 +161,7 @@ func (r *renderer) delta(e session.Event, m protocol.ResponseTextDelta) (packets
 		packets = append(packets, header("", r.answer.stream, e.At, map[string]string{attrSegment: r.answer.id, attrFinal: "true"}))
 	}
 	a := r.answer
+	a.text.WriteString(m.Text)
 	for piece := range pieces(m.Text) {
 		packets = append(packets, chunk("", a.stream, a.chunks, piece))
 		a.chunks++
@@ -166,8 +170,22 @@ func (r *renderer) delta(e session.Event, m protocol.ResponseTextDelta) (packets
 		packets = append(packets, r.object(ganglia.Content{Delta: m.Text})...)
 	}
 	if r.transcripts {
-		a.text.WriteString(m.Text)
 		packets = append(packets, r.object(ganglia.AgentTranscript{SegmentID: a.id, Delta: m.Text, Text: a.text.String()})...)
+	}
+	return packets
+}
+
+// restart begins the present segment's stream again, with all that was said: the one before is lost.
+func (r *renderer) restart(at int64) (packets []*livekit.DataPacket) {
+	a := r.answer
+	if a == nil {
+		return nil
+	}
+	a.stream, a.chunks = r.newID().String(), 0
+	packets = append(packets, header("", a.stream, at, map[string]string{attrSegment: a.id, attrFinal: "true"}))
+	for piece := range pieces(a.text.String()) {
+		packets = append(packets, chunk("", a.stream, a.chunks, piece))
+		a.chunks++
 	}
 	return packets
 }

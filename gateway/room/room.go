@@ -127,6 +127,9 @@ type (
 		object   []byte
 	}
 
+	// again says that the connection is a new one: what was under way is lost.
+	again struct{}
+
 	// played is how much of an answer the track has played.
 	played struct {
 		response string
@@ -255,6 +258,8 @@ func (r *Room) step(ctx context.Context, in input) error {
 		return r.command(ctx, in)
 	case *call:
 		r.call(ctx, in)
+	case again:
+		r.peer.publisher.restart()
 	}
 	return nil
 }

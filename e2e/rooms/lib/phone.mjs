@@ -52,6 +52,7 @@ export async function join(url, token) {
     }
   });
   room.on(RoomEvent.DataReceived, (payload, participant, _kind, topic) => {
+    if (participant?.kind !== ParticipantKind.AGENT) return;
     const text = new TextDecoder().decode(payload);
     if (topic === 'vela-events') phone.vela.push(JSON.parse(text));
     if (topic !== 'ganglia-events') return;
