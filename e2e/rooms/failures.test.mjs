@@ -81,13 +81,13 @@ test('five hundred artifacts of mixed sizes arrive whole and in order', { timeou
 test('the server is killed in the middle of an answer, and comes back', async (t) => {
   const phone = await meet(t, 'crash');
   await phone.write('tell me a story');
-  await eventually(() => assert.match(phone.agentSaid()[0]?.text ?? '', /Sentence 10/), long);
+  await eventually(() => assert.match(phone.agentSaid()[0]?.text ?? '', /Sentence 10/, JSON.stringify([phone.said, phone.events.slice(0, 5), phone.order.slice(0, 9), vela.log, model.asked.length])), 15_000);
   const back = new Promise((again) => phone.room.on(RoomEvent.Reconnected, again));
   await livekit.kill();
   livekit = await startLiveKit(livekit);
   await back;
   const whole = phone.agentSaid()[0].segment;
-  await eventually(() => assert.match(phone.agentSaid().filter((row) => row.segment === whole).at(-1).text, /^Sentence 1\..* Sentence 30\./), long);
+  await eventually(() => assert.match(phone.agentSaid().filter((row) => row.segment === whole).at(-1).text, /^Sentence 1\..* Sentence 30\./), 20_000).catch((e) => assert.fail(JSON.stringify([phone.said, phone.order.slice(-9), phone.agents().map((a) => a.identity), vela.log])));
   assert.equal(phone.state(), 'speaking');
   await phone.write('hello');
   await answered(phone, 'You said hello.');

@@ -125,7 +125,7 @@ func (c *connection) callbacks() *lksdk.RoomCallback {
 		OnParticipantConnected:    func(p *lksdk.RemoteParticipant) { c.post(came{identity: p.Identity(), agent: isAgent(p)}) },
 		OnParticipantDisconnected: func(p *lksdk.RemoteParticipant) { c.post(left{p.Identity()}) },
 		OnDisconnectedWithReason:  func(lksdk.DisconnectionReason) { c.from.over(disconnected(c.room.DisconnectReason())) },
-		OnReconnecting:            func() { c.setUp(false) },
+		OnReconnecting:            c.reconnecting,
 		OnReconnected:             c.reconnected,
 		ParticipantCallback: lksdk.ParticipantCallback{
 			OnTrackPublished:  func(pub *lksdk.RemoteTrackPublication, _ *lksdk.RemoteParticipant) { subscribe(pub) },
@@ -140,6 +140,11 @@ func (c *connection) callbacks() *lksdk.RoomCallback {
 	}
 }
 
+func (c *connection) reconnecting() {
+	c.from.log.Info("connection lost, and made again")
+	c.setUp(false)
+}
+
 // reconnected follows a connection that was made again. LiveKit gives us another SID when it has forgotten us, after its
 // own restart: what was under way is lost then, and who was here has to come again.
 func (c *connection) reconnected() {
@@ -148,6 +153,7 @@ func (c *connection) reconnected() {
 	anew := sid != c.sid
 	c.sid = sid
 	c.mu.Unlock()
+	c.from.log.Info("connected again", "anew", anew)
 	c.setUp(true)
 	if anew {
 		c.post(again{})

@@ -176,6 +176,7 @@ func (r *Room) attend(parent context.Context, t ticket) (why error) {
 	if err := r.session.Join(ctx, r.peer, hello); err != nil {
 		return errors.Join(errSession, err)
 	}
+	r.log.Info("room joined", "session", r.session.ID(), "resumed", hello.Resume)
 	r.waitHold()
 	r.metrics.connected()
 	defer func() { r.metrics.disconnected(label(why)) }()

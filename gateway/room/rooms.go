@@ -74,6 +74,7 @@ type Rooms struct {
 // place is a room and the session that it shows.
 type place struct {
 	session *session.Session
+	coming  bool                    // the session is being made
 	room    *Room                   // nil while we are not there
 	leave   context.CancelCauseFunc // ends it
 	ticket  ticket                  // for the first connection, if LiveKit gave one
@@ -121,7 +122,7 @@ func (r *Rooms) enter(name string, t ticket, over func(error)) error {
 	case r.closed:
 		r.mu.Unlock()
 		return errShutdown
-	case p.room != nil:
+	case p.room != nil || p.coming:
 		r.mu.Unlock()
 		if over != nil {
 			over(nil)
@@ -140,8 +141,14 @@ func (r *Rooms) enter(name string, t ticket, over func(error)) error {
 		r.mu.Unlock()
 		return nil
 	}
+	p.coming = true
 	r.mu.Unlock()
 	_, err := r.cfg.NewSession(r.settings(name)) // which calls Mirror
+	if err != nil {
+		r.mu.Lock()
+		delete(r.places, name)
+		r.mu.Unlock()
+	}
 	return err
 }
 
@@ -176,7 +183,7 @@ func (r *Rooms) Mirror(s *session.Session, name string) {
 	if p.session == s && p.room != nil {
 		return
 	}
-	p.session, p.memory = s, memory{}
+	p.session, p.memory, p.coming = s, memory{}, false
 	if p.room != nil {
 		p.leave(errMoved) // run goes on with this one
 		return
