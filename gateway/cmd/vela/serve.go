@@ -68,7 +68,6 @@ func (c *serveCmd) Run(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	defer lastResort(ctx, io)()
 	return g.Run(ctx, func(addr net.Addr) {
 		fmt.Fprintf(io.out, "Vela is at %s\n", g.URL(addr))
 		if print := g.Fingerprint(); print != "" {
@@ -80,20 +79,6 @@ func (c *serveCmd) Run(ctx context.Context, io streams) error {
 			}
 		}
 	})
-}
-
-// lastResort keeps the promise that the process ends within 5 s of being told to, whatever hangs, until lift is called.
-func lastResort(ctx context.Context, io streams) (lift func()) {
-	over := make(chan struct{})
-	context.AfterFunc(ctx, func() {
-		select {
-		case <-over:
-		case <-time.After(4800 * time.Millisecond):
-			fmt.Fprintln(io.err, "vela: something did not come to an end in time; what it was about to write may be missing")
-			os.Exit(1)
-		}
-	})
-	return func() { close(over) }
 }
 
 func (c *serveCmd) config(io streams) gateway.Config {
