@@ -15,7 +15,7 @@ LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
 LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
 
 # LIVEKIT=1 starts the development server of make livekit beside the gateway, and ends it with it.
-LIVEKIT_START = $(if $(LIVEKIT),./bin/livekit-server --config e2e/livekit/server.yaml & trap "kill $$!" EXIT INT TERM;)
+LIVEKIT_START = $(if $(LIVEKIT),./bin/livekit-server --config e2e/livekit/server.yaml & trap "kill $$! 2>/dev/null" EXIT INT TERM;)
 LIVEKIT_ENV   = $(if $(LIVEKIT),LIVEKIT_URL=ws://127.0.0.1:7880 LIVEKIT_API_KEY=devkey LIVEKIT_API_SECRET=devsecret-devsecret-devsecret-32b)
 
 .DEFAULT_GOAL := help
