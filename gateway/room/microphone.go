@@ -35,7 +35,7 @@ type microphone struct {
 
 	// Owned by the room.
 	refused bool          // what it says now began while somebody else had the floor: it is not heard to its end
-	silence time.Duration // how long it has been silent since
+	silence time.Duration // how long it has been silent
 
 	// Owned by run.
 	next    uint32 // RTP time that the next packet begins at
@@ -67,9 +67,14 @@ func (m *microphone) close() {
 
 // mayBegin says whether a microphone may take the floor now: not in the middle of what was not heard from its beginning.
 func (m *microphone) mayBegin(samples []int16) bool {
-	if !m.refused {
-		return true
+	if m.refused && m.breathes(samples) {
+		m.refused = false
 	}
+	return !m.refused
+}
+
+// breathes counts silence, and says when it was long enough for somebody to begin anew.
+func (m *microphone) breathes(samples []int16) bool {
 	if speech.Level(samples) > quietLevel {
 		m.silence = 0
 		return false
@@ -78,7 +83,7 @@ func (m *microphone) mayBegin(samples []int16) bool {
 	if m.silence < breath {
 		return false
 	}
-	m.refused, m.silence = false, 0
+	m.silence = 0
 	return true
 }
 

@@ -122,7 +122,7 @@ func TestTheMicrophone(t *testing.T) {
 		"a lost one is silence, after a while": {func(_ *microphone, w *wire) {
 			w.send(1, 1)
 			w.send(3, 3)
-			time.Sleep(2 * reorder)
+			pass(2 * reorder)
 		}, []int16{1, 0, 3}},
 		"what was left out in silence is filled in": {func(_ *microphone, w *wire) { w.send(1, 1); w.sendAt(2, 960*11, 2) },
 			[]int16{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}},
@@ -132,30 +132,30 @@ func TestTheMicrophone(t *testing.T) {
 			w.send(1, 1)
 			synctest.Wait()
 			m.mute(true)
-			time.Sleep(drain / 2)
+			pass(drain / 2)
 			w.send(2, 2)
-			time.Sleep(2 * drain)
+			pass(2 * drain)
 			w.send(3, 3)
-			time.Sleep(time.Second)
+			pass(time.Second)
 		}, []int16{1, 2, -1}},
 		"the next press begins anew": {func(m *microphone, w *wire) {
 			w.send(1, 1)
 			synctest.Wait()
 			m.mute(true)
-			time.Sleep(2 * drain)
+			pass(2 * drain)
 			m.mute(false)
 			w.sendAt(2, 960*5000, 2)
 			synctest.Wait()
 			m.mute(true)
-			time.Sleep(2 * drain)
+			pass(2 * drain)
 		}, []int16{1, -1, 2, -1}},
 		"a press that follows at once goes on": {func(m *microphone, w *wire) {
 			w.send(1, 1)
 			synctest.Wait()
 			m.mute(true)
-			time.Sleep(drain / 2)
+			pass(drain / 2)
 			m.mute(false)
-			time.Sleep(2 * drain)
+			pass(2 * drain)
 			w.send(2, 2)
 		}, []int16{1, 2}},
 		"a track that is gone falls silent": {func(_ *microphone, w *wire) {

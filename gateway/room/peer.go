@@ -111,6 +111,7 @@ func (p *peer) note(m protocol.Message) who {
 		p.failed(m)
 	case protocol.SessionState:
 		p.state = m.Value
+		p.player.hold(m.Value == protocol.Listening)
 		if m.Value == protocol.Idle {
 			p.floor, p.typed = who{}, ""
 		}
@@ -146,6 +147,22 @@ func (p *peer) takeFloor(m *microphone) bool {
 		p.floor = m.who
 	}
 	return p.floor == m.who
+}
+
+// handsFree says whether the session itself hears where speech begins and ends.
+func (p *peer) handsFree() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.terms.TurnDetection == "vad"
+}
+
+// yield gives back the floor of a microphone that took it with a noise: nobody listens yet.
+func (p *peer) yield(m *microphone) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.floor == m.who && p.state != protocol.Listening {
+		p.floor = who{}
+	}
 }
 
 // writes is what a typed turn does: it has the floor, whoever spoke.

@@ -50,6 +50,7 @@ type Config struct {
 	// then asks for that room by [Rooms.Mirror], through session.Config.Mirror.
 	NewSession func(protocol.SessionStart) (*session.Session, error)
 	Voice      bool // sessions can speak
+	HandsFree  bool // a room's own session is to hear by itself where speech begins and ends
 
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts nothing
@@ -157,6 +158,9 @@ func (r *Rooms) settings(name string) protocol.SessionStart {
 	ask := protocol.SessionStart{Turns: string(session.Agent), Room: name, Audio: &protocol.AudioFormats{
 		Input: &protocol.Format{Encoding: "pcm16", Rate: speech.Rate, Framing: "binary"},
 	}}
+	if r.cfg.HandsFree {
+		ask.TurnDetection = "vad"
+	}
 	if r.cfg.Voice && HasAudio {
 		ask.Audio.Output = &protocol.Format{Encoding: "pcm16", Rate: outRate, Framing: "binary"}
 	}

@@ -210,7 +210,7 @@ func TestALostConnection(t *testing.T) {
 		if err := sess.Receive(t.Context(), other, "", protocol.InputTextSubmit{Text: "two"}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if again := h.last(); again == s || again.says() != "two|two 2" || h.sessions != 1 || !s.closed {
 			t.Errorf("said: %s; %d sessions", again.says(), h.sessions)
 		}
@@ -232,15 +232,15 @@ func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t, Config{Hold: time.Minute, NoContent: true})
 		s := h.join("kitchen")
-		time.Sleep(50 * time.Second)
+		pass(50 * time.Second)
 		s.happens(command{"ann", []byte(`{"type":"anything"}`)})
-		time.Sleep(50 * time.Second)
+		pass(50 * time.Second)
 		s.happens(typed{"ann", "hello"})
-		time.Sleep(59 * time.Second)
+		pass(59 * time.Second)
 		if s.closed {
 			t.Fatal("too early")
 		}
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		lines := s.described()
 		if last := lines[len(lines)-1]; !s.closed || last != `ganglia-events {"type":"session_hold","reason":"idle"}` {
 			t.Errorf("closed: %v, last: %s", s.closed, last)
@@ -261,19 +261,19 @@ func TestTheAgentLeavesAnEmptyRoom(t *testing.T) {
 		s := h.join("kitchen")
 		s.happens(came{identity: "bob"})
 		s.happens(left{"ann"})
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		if s.closed {
 			t.Fatal("bob is still there")
 		}
 		s.happens(left{"bob"})
-		time.Sleep(59 * time.Second)
+		pass(59 * time.Second)
 		s.happens(came{identity: "bob"})
-		time.Sleep(time.Hour / 2)
+		pass(time.Hour / 2)
 		if s.closed {
 			t.Fatal("bob came back")
 		}
 		s.happens(left{"bob"})
-		time.Sleep(61 * time.Second)
+		pass(61 * time.Second)
 		if !s.closed {
 			t.Error("nobody is there")
 		}
@@ -354,7 +354,7 @@ func TestCalls(t *testing.T) {
 // The floor is who spoke first, until the final transcript or idle; who types has it.
 func TestTheFloor(t *testing.T) {
 	ann, bob := &microphone{who: who{"ann", "TR_1"}}, &microphone{who: who{"bob", "TR_2"}}
-	p := &peer{changed: make(chan struct{}, 1)}
+	p := &peer{changed: make(chan struct{}, 1), player: newPlayer(nil)}
 	if !p.takeFloor(ann) || p.takeFloor(bob) || !p.listens(ann) || p.listens(bob) {
 		t.Fatal("ann spoke first")
 	}
