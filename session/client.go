@@ -135,7 +135,7 @@ func (s *Session) append(ctx context.Context, p Peer, m protocol.Message) error 
 	case s.inFlight() && !s.interrupts():
 		return nil // version 2 lets audio go that nobody listens to
 	}
-	samples, err := s.samplesOf(m)
+	samples, err := s.samplesOf(p, m)
 	if err != nil {
 		return err
 	}

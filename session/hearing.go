@@ -143,11 +143,18 @@ const maxFrame = 64 << 10
 
 // samplesOf is the audio of an event or a binary message, at the rate that was agreed. A chunk of a deterministic turn
 // has none: it is opaque.
-func (s *Session) samplesOf(m protocol.Message) ([]int16, error) {
+func (s *Session) samplesOf(p Peer, m protocol.Message) ([]int16, error) {
 	switch m := m.(type) {
 	case protocol.InputAudioAppend:
 		if s.settings.turns != Agent {
 			return nil, nil
+		}
+		if s.settings.input.Encoding == encodingOpus {
+			packet, err := base64.StdEncoding.DecodeString(m.Chunk)
+			if err != nil {
+				return nil, errPacket
+			}
+			return s.decode(p, packet)
 		}
 		samples, err := decodeChunk(m.Chunk)
 		if err != nil && s.cfg.Version >= 2 {
@@ -158,6 +165,8 @@ func (s *Session) samplesOf(m protocol.Message) ([]int16, error) {
 		switch n := len(m.PCM); {
 		case s.settings.input.Framing != "binary":
 			return nil, errNotAgreed
+		case s.settings.input.Encoding == encodingOpus:
+			return s.decode(p, m.PCM)
 		case n == 0 || n%2 != 0 || n > maxFrame:
 			return nil, errFrame
 		}

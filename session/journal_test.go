@@ -48,7 +48,7 @@ func record(t *testing.T, cfg session.Config, play func(*client)) []byte {
 
 func replayed(t *testing.T, journal []byte) session.Replayed {
 	t.Helper()
-	r, err := session.Replay(bytes.NewReader(journal), deterministic.Engine{})
+	r, err := session.Replay(bytes.NewReader(journal), deterministic.Engine{}, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, journal)
 	}
@@ -174,7 +174,7 @@ func TestAJournalCutOff(t *testing.T) {
 	journal := record(t, session.Config{}, func(c *client) { c.send(protocol.MockedTurnTrigger{}) })
 	end := bytes.IndexByte(journal, '\n') + 1
 	for n := end; n < len(journal); n += 7 {
-		r, err := session.Replay(bytes.NewReader(journal[:n]), deterministic.Engine{})
+		r, err := session.Replay(bytes.NewReader(journal[:n]), deterministic.Engine{}, nil)
 		if err != nil || r.Different != nil && r.Different.Want != "" {
 			t.Fatalf("cut at %d: %v %+v", n, err, r.Different)
 		}
@@ -184,7 +184,7 @@ func TestAJournalCutOff(t *testing.T) {
 func TestWhatIsNoJournal(t *testing.T) {
 	for _, text := range []string{"", "{}", "not json", `{"journal":2}`, `{"journal":1,"id":"x","protocol":2}` + "\n" + `{"in":{"kind":"magic"}}` + "\n{}",
 		`{"journal":1,"id":"x","protocol":2}` + "\n" + `{"in":{"kind":"taken"}}` + "\n{}"} {
-		if r, err := session.Replay(strings.NewReader(text), deterministic.Engine{}); err == nil {
+		if r, err := session.Replay(strings.NewReader(text), deterministic.Engine{}, nil); err == nil {
 			t.Errorf("%q was taken: %+v", text, r)
 		}
 	}
@@ -235,6 +235,6 @@ func FuzzReplay(f *testing.F) {
 		f.Add([]byte(spoken + asked + said + voice + "\n"))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, _ = session.Replay(bytes.NewReader(b), deterministic.Engine{})
+		_, _ = session.Replay(bytes.NewReader(b), deterministic.Engine{}, nil)
 	})
 }

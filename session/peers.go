@@ -34,7 +34,7 @@ func (s *Session) join(p Peer, h Hello) {
 	if a := s.answer; s.isAlone() && a != nil && a.voice != nil {
 		a.voice.resume(s.since(s.alone))
 	}
-	s.seats[h.Seat] = p
+	s.seats[h.Seat], s.streams[h.Seat] = p, nil
 	first := !s.joined
 	s.joined = true
 	s.countAlone(false)

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"iter"
@@ -29,7 +28,7 @@ type Synthesizer interface {
 // heard is what the client says it has played, as text.
 const (
 	playAhead   = 400 * time.Millisecond // of sound that a client is sent before it has played it
-	chunkLength = 40 * time.Millisecond  // of sound in one event
+	chunkLength = speech.PacketLength    // of sound in one event
 	madeAhead   = 10 * time.Second       // of sound that waits here; the synthesizer gets no further sentence meanwhile
 	playedLate  = time.Second            // after the end of the sound a client has not acknowledged all of it
 	neverAcks   = 2 * time.Second        // after which a client that has acknowledged nothing is sent sound by the clock
@@ -55,6 +54,7 @@ type voice struct {
 	in       int               // Hz, of what resample takes
 	resample *speech.Resampler // nil where the synthesizer's rate is right
 	pcm      []int16           // made, and not sent
+	packets  speech.Encoder    // nil: it is sent as PCM16
 	begun    int               // where the sentence begins that is being made
 
 	words  []word
@@ -95,6 +95,14 @@ func (s *Session) startVoice(ctx context.Context, a *answer) {
 	}
 	a.voice = &voice{rate: out.Rate, say: make(chan speech.Sentence), pieces: make(chan piece, 4)}
 	v := a.voice
+	if out.Encoding == encodingOpus {
+		var err error
+		if v.packets, err = s.cfg.Codec.Encoder(out.Rate); err != nil {
+			a.voice = nil
+			s.emit(s.wireError(err, protocol.CodeSpeechFailed))
+			return
+		}
+	}
 	s.spawn(func() { v.run(ctx, s.cfg.Synthesizers) })
 }
 
@@ -282,6 +290,7 @@ func (v *voice) end(broken bool) {
 	if len(v.spoken) > 0 {
 		v.begin()
 	}
+	v.tail()
 	v.settle()
 }
 
@@ -337,6 +346,7 @@ func (v *voice) next(now time.Time, text string) (start int, pcm []int16, words 
 	if len(v.pcm) < n && len(v.spoken) > 0 || len(v.pcm) == 0 {
 		return 0, nil, "", false
 	}
+	v.fill(n)
 	n = min(n, len(v.pcm))
 	if v.sent+n > v.played+v.samples(v.allowed(now)) {
 		return 0, nil, "", false
@@ -480,11 +490,14 @@ func (s *Session) play() {
 		if !ok {
 			break
 		}
+		chunk, err := v.encode(pcm)
+		if err != nil {
+			v.pcm = nil
+			s.voiceFailed(piece{err: err, last: true})
+			break
+		}
 		a.times.firstAudio(s.now)
-		s.emit2(protocol.ResponseAudioDelta{
-			ResponseID: a.id, StartMs: v.duration(start).Milliseconds(), Text: words,
-			Chunk: base64.StdEncoding.EncodeToString(speech.Bytes(pcm)),
-		})
+		s.emit2(protocol.ResponseAudioDelta{ResponseID: a.id, StartMs: v.duration(start).Milliseconds(), Text: words, Chunk: chunk})
 	}
 	if a.ended && v.over(s.now) {
 		s.completeAnswer()
