@@ -118,10 +118,10 @@ type AudioFormats struct {
 	Output *Format `json:"output,omitempty"`
 }
 
-// Format is how audio is written.
+// Format is how audio is written: as PCM16 little-endian, mono, or as Opus (RFC 6716), a packet a message.
 type Format struct {
 	Encoding string `json:"encoding"` // "pcm16" or "opus"
-	Rate     int    `json:"rate"`     // Hz
+	Rate     int    `json:"rate"`     // Hz; of opus 8000, 12000, 16000, 24000 or 48000
 	Framing  string `json:"framing"`  // "json" or "binary"
 }
 
@@ -271,7 +271,7 @@ type Terms struct {
 	Interrupt      bool         `json:"interrupt"`
 	Approvals      bool         `json:"approvals"`
 	Room           string       `json:"room"`
-	Features       []string     `json:"features"` // what of version 2 this gateway gives: text, audio_in, audio_out, …
+	Features       []string     `json:"features"` // what of version 2 this gateway gives: text, audio_in, audio_out, opus, …
 }
 
 // Usage is what an answer took of a model.

@@ -253,7 +253,7 @@ func soundOf(t *testing.T, codec *tape, events []session.Event, rate int) (s unp
 // silence as a decoder keeps back.
 func TestAnAnswerInOpus(t *testing.T) {
 	for _, rate := range speech.CodecRates {
-		for _, text := range []string{story, "No.", "It is noon. Sail now and be there."} {
+		for _, text := range []string{story, "No.", "Yes.", "It is noon. Sail now and be there."} {
 			synctest.Test(t, func(t *testing.T) {
 				codec := &tape{}
 				cfg := version2(agentBacked(nil, tells(text)))
@@ -375,6 +375,15 @@ func TestAnEncoderThatFails(t *testing.T) {
 			synctest.Wait()
 			if done, ok := last[protocol.ResponseCompleted](p); !ok || done.HeardText != story {
 				t.Errorf("packet %d: it ended with %+v", fails, done)
+			}
+			sent := 0
+			for _, e := range p.shown {
+				if _, ok := e.Message.(protocol.ResponseAudioDelta); ok {
+					sent++
+				}
+			}
+			if sent != fails-1 {
+				t.Errorf("%d packets were sent, and the one numbered %d failed", sent, fails)
 			}
 			if told := p.told(); !slices.Equal(told, []string{voiceLost}) {
 				t.Errorf("packet %d: told %q", fails, told)

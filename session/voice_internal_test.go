@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -45,3 +46,19 @@ func TestACutAnswerKeepsNoSound(t *testing.T) {
 		t.Errorf("%+v is kept", kept)
 	}
 }
+
+// Silence for the decoder follows the last sentence that there is, not one that another follows: it would lie within the
+// next one's sound.
+func TestNoSilenceBetweenSentences(t *testing.T) {
+	for spoken, want := range map[int]int{2: 0, 1: speech.Count(speech.CodecDelay, 24000)} {
+		v := voice{rate: 24000, packets: encodes{}, spoken: slices.Repeat([]speech.Sentence{{Text: "Ahoy.", Spoken: "Ahoy."}}, spoken), say: make(chan speech.Sentence)}
+		if v.end(false); len(v.pcm) != want {
+			t.Errorf("after one of %d sentences: %d samples, want %d", spoken, len(v.pcm), want)
+		}
+	}
+}
+
+// encodes is an encoder that nobody uses.
+type encodes struct{}
+
+func (encodes) Encode([]int16) ([]byte, error) { return nil, nil }
