@@ -1,7 +1,8 @@
 # Vela. `make run` is the product, `make test` the proof; both set up what they need.
 
-# Speech recognition is in the build where its library is; without it everything else runs.
-TAGS  := $(shell pkg-config --exists pocketsphinx 2>/dev/null && echo pocketsphinx)
+# Speech recognition and Opus are in the build where their libraries are; without them everything else runs.
+TAGS  := $(shell pkg-config --exists pocketsphinx 2>/dev/null && echo pocketsphinx) \
+	$(shell pkg-config --exists opus 2>/dev/null && echo opus nolibopusfile)
 ADDR  ?= $(if $(LAN),0.0.0.0:8443,127.0.0.1:8080)
 TURNS ?= agent
 GO    := go

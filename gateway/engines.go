@@ -28,6 +28,7 @@ type Report struct {
 	Transcriber Engine        `json:"transcriber"` // the first of Ears that is available, or the first
 	Ears        []Engine      `json:"ears"`        // that recognise speech: the next one where one fails
 	Voices      []Engine      `json:"voices"`      // the first that is available speaks, and the next where it fails
+	Opus        Engine        `json:"opus"`        // for clients that want it; PCM16 is always there
 }
 
 // Engine is one agent or speech engine. Nothing in it names a path or a key of the host.
@@ -49,7 +50,16 @@ func (g *Gateway) Report() Report {
 		Transcriber: firstThere(g.ears.report),
 		Ears:        g.ears.report,
 		Voices:      g.voices.report,
+		Opus:        g.describeOpus(),
 	}
+}
+
+func (g *Gateway) describeOpus() Engine {
+	e := Engine{Name: "opus", Label: "Opus, by libopus", Available: g.codec != nil}
+	if !e.Available {
+		e.Why = "This build has no Opus. Run make run, which installs and builds it."
+	}
+	return e
 }
 
 // firstThere is the first engine that is available, or else the first.

@@ -29,6 +29,8 @@ import (
 	"vela/gateway/cert"
 	"vela/gateway/server"
 	"vela/session"
+	"vela/session/opus"
+	"vela/session/speech"
 	"vela/turn/deterministic"
 	"vela/web"
 )
@@ -64,6 +66,7 @@ type Gateway struct {
 	agents   *agents
 	ears     *ears
 	voices   *voices
+	codec    speech.Codec // nil where Opus is not in the build
 	sessions *session.Metrics
 	journals *journals
 	bus      *bus.Bus // nil where conversations end with the process
@@ -109,6 +112,9 @@ func New(cfg Config) (_ *Gateway, err error) {
 	}
 	if g.voices, err = makeVoices(cfg.Agents, cfg.Log); err != nil {
 		return nil, err
+	}
+	if codec, err := opus.New(); err == nil {
+		g.codec = codec
 	}
 	if g.authority, err = newAuthority(cfg.Keys); err != nil {
 		return nil, err
@@ -202,6 +208,7 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Transcriber: g.ears.transcriber(),
 
 		Synthesizers: g.voices.list,
+		Codec:        g.codec,
 
 		Only:      n.Only,
 		Allowance: n.Audio,

@@ -45,5 +45,6 @@ func (c *enginesCmd) Run(ctx context.Context, io streams) error {
 	for _, v := range r.Voices {
 		row("text to speech", v)
 	}
+	row("sound", r.Opus)
 	return w.Flush()
 }

@@ -12,6 +12,7 @@ import (
 
 	"vela/gateway/client"
 	"vela/protocol"
+	"vela/session/opus"
 	"vela/session/speech"
 )
 
@@ -20,6 +21,8 @@ type sayCmd struct {
 	URL  string `help:"Gateway to speak to." default:"127.0.0.1:8080" env:"VELA_URL"`
 	Fast bool   `help:"Send as fast as the gateway takes it, not at the speed of speech."`
 	Out  string `help:"WAV file to write the spoken answer to." placeholder:"FILE.wav"`
+
+	Encoding string `help:"How sound travels, both ways: ${enum}." enum:"pcm16,opus" default:"pcm16"`
 }
 
 // token says who we are. It comes from the environment alone: whatever stands on a command line, others can read.
@@ -34,18 +37,24 @@ func (c *sayCmd) Run(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
+	var codec speech.Codec
+	if c.Encoding == "opus" {
+		if codec, err = opus.New(); err != nil {
+			return err
+		}
+	}
 	conn, err := client.Dial(ctx, c.URL, client.Options{
-		Turns: "agent", Token: token(),
+		Turns: "agent", Token: token(), Codec: codec,
 		Subprotocols: []string{client.Version2, client.Version1}, // an older gateway takes the second
 	})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	format := protocol.Format{Encoding: "pcm16", Rate: speech.Rate, Framing: "binary"}
+	format := protocol.Format{Encoding: c.Encoding, Rate: speech.Rate, Framing: "binary"}
 	audio := &protocol.AudioFormats{Input: &format}
 	if c.Out != "" {
-		audio.Output = &protocol.Format{Encoding: "pcm16", Rate: answerRate, Framing: "json"}
+		audio.Output = &protocol.Format{Encoding: c.Encoding, Rate: answerRate, Framing: "json"}
 	}
 	if _, err := conn.Start(ctx, protocol.SessionStart{Audio: audio}); err != nil {
 		return err
@@ -53,6 +62,11 @@ func (c *sayCmd) Run(ctx context.Context, io streams) error {
 	fmt.Fprintf(io.err, "speaking %.1f s\n", speech.Duration(len(samples), speech.Rate).Seconds())
 	t := &teller{streams: io}
 	r := &recorder{send: func(m protocol.Message) error { return conn.Send(ctx, m) }}
+	if codec != nil {
+		if r.packets, err = codec.Decoder(answerRate); err != nil {
+			return err
+		}
+	}
 	_, err = conn.Say(ctx, samples, client.SayOptions{Fast: c.Fast, On: func(m protocol.Message) {
 		t.tell(m)
 		r.hear(m)
@@ -71,6 +85,7 @@ const answerRate = 24000
 // is made.
 type recorder struct {
 	send    func(protocol.Message) error
+	packets speech.Decoder // nil: it comes as PCM16
 	samples []int16
 	failed  error
 }
@@ -80,12 +95,19 @@ func (r *recorder) hear(m protocol.Message) {
 	if !ok || r.failed != nil {
 		return
 	}
-	pcm, err := base64.StdEncoding.DecodeString(sound.Chunk)
+	chunk, err := base64.StdEncoding.DecodeString(sound.Chunk)
 	if err != nil {
 		r.failed = errors.New("the gateway sent sound that is no base64")
 		return
 	}
-	r.samples = speech.AppendSamples(r.samples, pcm)
+	if r.packets == nil {
+		r.samples = speech.AppendSamples(r.samples, chunk)
+	} else if samples, err := r.packets.Decode(chunk); err != nil {
+		r.failed = fmt.Errorf("the gateway sent sound that is none: %w", err)
+		return
+	} else {
+		r.samples = append(r.samples, samples...)
+	}
 	played := speech.Duration(len(r.samples), answerRate).Milliseconds()
 	r.failed = r.send(protocol.PlaybackAck{ResponseID: sound.ResponseID, PlayedMs: played})
 }
