@@ -469,17 +469,20 @@ func TestAJournalOfOpus(t *testing.T) {
 		cfg := version2(agentBacked(keeps(new([]int16)), tells(story)))
 		cfg.Codec, cfg.Synthesizers = &tape{}, []session.Synthesizer{&drone{rate: 24000}}
 		cfg.Journal = func() io.WriteCloser { return &journal }
-		c := start(t, cfg)
+		ctx, end := context.WithCancelCause(t.Context())
+		ended := make(chan struct{})
+		c := &client{t: t, session: session.New(cfg)}
 		if err := c.session.Configure(protocol.SessionStart{Audio: &protocol.AudioFormats{Input: opus(16000, "binary"), Output: opus(24000, "json")}}); err != nil {
 			t.Fatal(err)
 		}
+		go func() { defer close(ended); c.session.Run(ctx) }()
 		c.join()
 		list, _ := packets(t, 2)
 		c.send(session.Audio{PCM: list[0]}, session.Audio{PCM: []byte("noise")}, session.Audio{PCM: list[1]}, commit)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		c.cancel(session.ErrShutdown)
-		<-c.ended
+		end(session.ErrShutdown)
+		<-ended
 	})
 	r, err := session.Replay(bytes.NewReader(journal.Bytes()), deterministic.Engine{}, &tape{})
 	if err != nil || r.Different != nil || r.Events < 50 {
