@@ -3,6 +3,8 @@
 # Speech recognition and Opus are in the build where their libraries are; without them everything else runs.
 TAGS  := $(shell pkg-config --exists pocketsphinx 2>/dev/null && echo pocketsphinx) \
 	$(shell pkg-config --exists opus 2>/dev/null && echo opus nolibopusfile)
+# sherpa-onnx is in a build that asks for it: SHERPA=1. Its libraries, 32 MB, are put beside the program.
+TAGS  += $(if $(SHERPA),sherpa)
 ADDR  ?= $(if $(LAN),0.0.0.0:8443,127.0.0.1:8080)
 TURNS ?= agent
 GO    := go
@@ -23,8 +25,9 @@ run: packages ## Set up, build and start the gateway: hold the button on its pag
 	@$(MAKE) --no-print-directory build
 	@$(LAN_KEY) ./bin/vela serve --addr $(ADDR) --turns $(TURNS) $(LAN_FLAGS)
 
-build: web/dist/index.html ## Build the page and the program, bin/vela
+build: web/dist/index.html ## Build the page and the program, bin/vela (SHERPA=1 with sherpa-onnx)
 	$(GO) build -tags '$(TAGS)' -o bin/vela ./gateway/cmd/vela
+	$(if $(SHERPA),cd "$$($(GO) list -m -f '{{.Dir}}' github.com/k2-fsa/sherpa-onnx-go-linux)"/lib/$$(uname -m)* && install -m 644 -t $(CURDIR)/bin libonnxruntime.so libsherpa-onnx-c-api.so)
 
 test: packages packages-test ## Set up and run every test
 	@$(MAKE) --no-print-directory check test-web build test-go test-e2e

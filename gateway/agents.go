@@ -232,7 +232,10 @@ func readRegular(path string) ([]byte, error) {
 }
 
 // path is a path of the file's: a relative one begins where the file lies, and one with ~/ at home.
-func (m *maker) path(name string) (string, error) {
+func (m *maker) path(name string) (string, error) { return pathFrom(m.dir, name) }
+
+// pathFrom is where a path of the file leads that lies in dir.
+func pathFrom(dir, name string) (string, error) {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -243,7 +246,7 @@ func (m *maker) path(name string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil
 	}
-	return filepath.Join(m.dir, name), nil
+	return filepath.Join(dir, name), nil
 }
 
 func (m *maker) tools(t toolsOf) (tool.Caller, error) {

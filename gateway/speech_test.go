@@ -132,7 +132,7 @@ voices:
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := g.Report()
+	r := g.Report(t.Context())
 	public, _ := json.Marshal(r)
 	for _, secret := range []string{"SK_TEST", "127.0.0.1", "nowhere"} {
 		if strings.Contains(string(public), secret) {
@@ -170,7 +170,9 @@ voices:
 
 func TestEarsAndVoicesThatCannotBe(t *testing.T) {
 	for text, words := range map[string]string{
-		"ears: [{kind: magic}]":                          "ear 1: its kind must be one of pocketsphinx, openai, whisper",
+		"ears: [{kind: magic}]":                          "ear 1: its kind must be one of pocketsphinx, sherpa, openai, whisper",
+		"ears: [{kind: sherpa}]":                         "model is missing: the folder",
+		"ears: [{kind: sherpa, model: x, url: y}]":       "no url, key or prompt",
 		"ears: [{kind: whisper}]":                        "url is missing",
 		"ears: [{kind: openai, url: x}]":                 "model is missing",
 		"ears: [{kind: pocketsphinx, model: x}]":         "it has no url, model or key",
