@@ -33,7 +33,7 @@ const longest = 192_000 * 60 * 11
 
 // Run speaks one turn. What was recognised and answered goes to standard output, everything else to standard error.
 func (c *sayCmd) Run(ctx context.Context, io streams) error {
-	samples, err := c.read()
+	samples, err := readSpeech(c.File)
 	if err != nil {
 		return err
 	}
@@ -138,10 +138,11 @@ func authorization() http.Header {
 	return nil
 }
 
-func (c *sayCmd) read() ([]int16, error) {
+// readSpeech reads a WAV file, or standard input for -, as mono samples at [speech.Rate].
+func readSpeech(name string) ([]int16, error) {
 	in := io.Reader(os.Stdin)
-	if c.File != "-" {
-		f, err := os.Open(c.File)
+	if name != "-" {
+		f, err := os.Open(name)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the WAV file: %w", err)
 		}
@@ -150,17 +151,17 @@ func (c *sayCmd) read() ([]int16, error) {
 	}
 	wav, err := speech.ReadWAV(in, longest)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.File, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if most := 10 * time.Minute; wav.Duration() > most {
-		return nil, fmt.Errorf("%s: %s of audio: a turn takes at most %s", c.File, wav.Duration().Round(time.Second), most)
+		return nil, fmt.Errorf("%s: %s of audio: a turn takes at most %s", name, wav.Duration().Round(time.Second), most)
 	}
 	samples, err := speech.Resample(wav.Samples, wav.Rate, speech.Rate)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.File, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(samples) == 0 {
-		return nil, errors.New(c.File + ": there is no audio in it")
+		return nil, errors.New(name + ": there is no audio in it")
 	}
 	return samples, nil
 }
