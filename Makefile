@@ -16,10 +16,10 @@ LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
 LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check test-go test-web test-e2e e2e-openclaw bench fuzz generate clean packages packages-test
+.PHONY: help run build test check test-go test-web test-e2e e2e-openclaw bench bench-speech fuzz generate clean packages packages-test
 
 help: ## Show this list
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 run: packages ## Set up, build and start the gateway: hold the button on its page and talk (ADDR=, TURNS=, LAN=1 for phones)
 	@$(MAKE) --no-print-directory build
@@ -61,6 +61,10 @@ bench: build ## Measure beside a bare server, and print ratios
 	@$(GO) test ./gateway/bus -run '^$$' -bench 'Append' -benchmem | grep ^Benchmark
 	@echo "40 ms of sound on its way (the floor is their encoding), a session that speaks, and 10 MB of text to speak"
 	@$(GO) test ./session -run '^$$' -bench 'Sound|Speak' -benchmem | grep ^Benchmark
+
+bench-speech: packages-test build ## Count the words that every ear gets wrong, clean and with noise (CONFIG=vela.yaml for your own ears)
+	cd e2e && $(GO) build -o ../bin/bench-speech ./bench/speech
+	@./bin/bench-speech -vela bin/vela -config '$(CONFIG)'
 
 fuzz: ## Fuzz whatever reads bytes from outside, FUZZTIME= each (a minute)
 	@for pkg in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$pkg | grep ^Fuzz); do \
