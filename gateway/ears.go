@@ -31,17 +31,19 @@ type earSpec struct {
 // earKinds are the kinds of recognisers, in the order of the README.
 var earKinds = []string{"pocketsphinx", "sherpa", "openai", "whisper"}
 
+// earKeys are the keys of each kind, beside kind and label.
+var earKeys = map[string][]string{
+	"pocketsphinx": nil,
+	"sherpa":       {"model", "language"},
+	"openai":       {"url", "key_env", "model", "language", "prompt"},
+	"whisper":      {"url", "key_env", "language", "prompt"},
+}
+
 func (e earSpec) check() error {
 	switch {
-	case e.Kind == "pocketsphinx" && e != (earSpec{line: e.line, Kind: e.Kind, Label: e.Label}):
-		return errors.New("pocketsphinx is in the program: it has no url, model or key, and no language or prompt")
-	case e.Kind == "sherpa" && e != (earSpec{line: e.line, Kind: e.Kind, Label: e.Label, Model: e.Model, Language: e.Language}):
-		return errors.New("sherpa is in the program: it has a model, which is a folder, and a language; no url, key or prompt")
 	case e.Kind == "sherpa" && e.Model == "":
 		return errors.New("model is missing: the folder of a model for sherpa-onnx")
-	case e.Kind == "sherpa":
-		return nil
-	case e.Kind != "pocketsphinx" && e.URL == "":
+	case (e.Kind == "openai" || e.Kind == "whisper") && e.URL == "":
 		return errors.New("url is missing")
 	case e.Kind == "openai" && e.Model == "":
 		return errors.New("model is missing")

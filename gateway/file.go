@@ -254,7 +254,10 @@ func (e *earSpec) UnmarshalYAML(node ast.Node) error {
 	type keys earSpec // without this method
 	err := yaml.NodeToValue(node, (*keys)(e), yaml.Strict())
 	e.line = lineOf(node)
-	return err
+	if err != nil {
+		return err
+	}
+	return checkKeys(node, "an ear", e.Kind, earKeys)
 }
 
 // UnmarshalYAML reads a voice, and where it stands.
@@ -262,7 +265,44 @@ func (v *voiceSpec) UnmarshalYAML(node ast.Node) error {
 	type keys voiceSpec // without this method
 	err := yaml.NodeToValue(node, (*keys)(v), yaml.Strict())
 	v.line = lineOf(node)
-	return err
+	if err != nil {
+		return err
+	}
+	return checkKeys(node, "a voice", v.Kind, voiceKeys)
+}
+
+// checkKeys says which key of an ear or a voice means nothing to its kind: what is taken without a word is believed to work. A
+// kind that there is not is told elsewhere.
+func checkKeys(node ast.Node, what, kind string, keys map[string][]string) error {
+	known, ok := keys[kind]
+	if !ok {
+		return nil
+	}
+	var pairs []*ast.MappingValueNode
+	switch node := node.(type) {
+	case *ast.MappingNode:
+		pairs = node.Values
+	case *ast.MappingValueNode:
+		pairs = append(pairs, node)
+	}
+	for _, pair := range pairs {
+		if key := pair.Key.GetToken().Value; key != "kind" && key != "label" && !slices.Contains(known, key) {
+			return fmt.Errorf("line %d: %s: %s of the kind %s has no such key, but label%s", lineOf(pair.Key), key, what, kind, also(known))
+		}
+	}
+	return nil
+}
+
+// also is the rest of a list.
+func also(keys []string) string {
+	text := ""
+	for i, key := range keys {
+		if i == len(keys)-1 {
+			return text + " and " + key
+		}
+		text += ", " + key
+	}
+	return text
 }
 
 // entries are the agents or the MCP servers, in their order.

@@ -98,7 +98,7 @@ func TestFileErrorsNameTheLineAndWhatToDo(t *testing.T) {
 		{"    env: [GITHUB_TOKEN]", "    evn: [GITHUB_TOKEN]", `line 31: unknown field "evn"`},
 		{"url: ws://127.0.0.1:18789", "url: ws://127.0.0.1:18789\n    thinking: 5 h", "line 21: agent claw: thinking is a level"},
 		{"agents:", "ears:\n  - {kind: whisper}\nagents:", "line 4: ear 1: url is missing"},
-		{"agents:", "ears:\n  - {kind: pocketsphinx, language: de}\nagents:", "line 4: ear 1: pocketsphinx is in the program"},
+		{"agents:", "ears:\n  - {kind: pocketsphinx, language: de}\nagents:", "line 4: language: an ear of the kind pocketsphinx has no such key"},
 		{"agents:", "voices:\n  - {kind: flite}\n  - {kind: openai}\nagents:", "line 5: voice 2: "},
 		{"agents:", "voices:\n  - {kind: flite, vioce: slt}\nagents:", `line 4: unknown field "vioce"`},
 		{"    env: [GITHUB_TOKEN]", "    env: [ghp-secret]", "take names of environment variables"},
