@@ -278,14 +278,11 @@ func checkKeys(node ast.Node, what, kind string, keys map[string][]string) error
 	if !ok {
 		return nil
 	}
-	var pairs []*ast.MappingValueNode
-	switch node := node.(type) {
-	case *ast.MappingNode:
-		pairs = node.Values
-	case *ast.MappingValueNode:
-		pairs = append(pairs, node)
+	mapping, ok := node.(*ast.MappingNode)
+	if !ok {
+		return nil // a single key is its kind
 	}
-	for _, pair := range pairs {
+	for _, pair := range mapping.Values {
 		if key := pair.Key.GetToken().Value; key != "kind" && key != "label" && !slices.Contains(known, key) {
 			return fmt.Errorf("line %d: %s: %s of the kind %s has no such key, but label%s", lineOf(pair.Key), key, what, kind, also(known))
 		}
