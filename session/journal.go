@@ -68,12 +68,15 @@ type inputEntry struct {
 type agentEntry struct {
 	Name   string   `json:"name"`
 	Ponder []string `json:"ponder,omitempty"`
+
+	Filler      []string      `json:"filler,omitempty"`
+	FillerAfter time.Duration `json:"fillerAfter,omitempty"`
 }
 
 func agentEntries(agents []NamedEngine) []agentEntry {
 	entries := make([]agentEntry, 0, len(agents))
 	for _, a := range agents {
-		entries = append(entries, agentEntry{a.Name, a.Ponder})
+		entries = append(entries, agentEntry{a.Name, a.Ponder, a.Filler, a.FillerAfter})
 	}
 	return entries
 }
@@ -103,6 +106,7 @@ const (
 	kindSaid      = "said"
 	kindTaken     = "taken"
 	kindSpoken    = "spoken"
+	kindFilled    = "filled"
 	kindOffered   = "offered"
 	kindTick      = "tick"
 	kindEnd       = "end"
@@ -237,13 +241,19 @@ func (j *journal) entry(now time.Time, in input) inputEntry {
 	case taken:
 		return inputEntry{Kind: kindTaken}
 	case piece:
-		return inputEntry{Kind: kindSpoken, PCM: speech.Bytes(in.chunk.Samples), Rate: in.chunk.Rate, Ended: in.ended, Error: errorOf(in.err), Last: in.last}
+		return in.entry(kindSpoken)
+	case filled:
+		return piece(in).entry(kindFilled)
 	case offered:
 		return inputEntry{Kind: kindOffered}
 	case ended:
 		return inputEntry{Kind: kindEnd, Why: string(endReason(in.cause))}
 	}
 	return inputEntry{Kind: kindTick}
+}
+
+func (p piece) entry(kind string) inputEntry {
+	return inputEntry{Kind: kind, PCM: speech.Bytes(p.chunk.Samples), Rate: p.chunk.Rate, Ended: p.ended, Error: errorOf(p.err), Last: p.last}
 }
 
 func saidEntry(now time.Time, in said) inputEntry {
@@ -302,8 +312,9 @@ func (e inputEntry) read(now time.Time, peers map[int]Peer) (input, error) {
 	case kindTaken:
 		return taken{}, nil
 	case kindSpoken:
-		chunk := speech.Chunk{Samples: speech.Samples(e.PCM), Rate: e.Rate}
-		return piece{chunk: chunk, ended: e.Ended, err: e.Error.error(), last: e.Last}, nil
+		return e.readPiece(), nil
+	case kindFilled:
+		return filled(e.readPiece()), nil
 	case kindOffered:
 		return offered{}, nil
 	case kindTick:
@@ -326,6 +337,11 @@ func (e inputEntry) read(now time.Time, peers map[int]Peer) (input, error) {
 		return fromClient{peer, m.ID, m.Message}, err
 	}
 	return nil, errBadEntry
+}
+
+func (e inputEntry) readPiece() piece {
+	chunk := speech.Chunk{Samples: speech.Samples(e.PCM), Rate: e.Rate}
+	return piece{chunk: chunk, ended: e.Ended, err: e.Error.error(), last: e.Last}
 }
 
 func (e inputEntry) readSaid(now time.Time) (input, error) {

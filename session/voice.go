@@ -68,7 +68,10 @@ type voice struct {
 
 	whole  bool // the answer's text is
 	closed bool // say is
+	failed int  // voices that have
 	mute   bool // every voice has failed: the rest is text alone
+
+	filler filler
 }
 
 // word is a word of the answer: where its text ends, in bytes, and its sound.
@@ -226,8 +229,7 @@ func (v *voice) add(delta string, whole bool) {
 	if whole {
 		sentences = append(sentences, v.cutter.Flush()...)
 	}
-	v.waiting = append(v.waiting, sentences...)
-	v.settle()
+	v.queue(sentences)
 }
 
 // settle passes over sentences with nothing to say when their turn comes, and lets the synthesizer go after the last.
@@ -334,10 +336,14 @@ func (v *voice) take(c speech.Chunk) error {
 // next takes the sound and the words of the next event; false while there is not enough, or enough is under way.
 func (v *voice) next(now time.Time, text string) (start int, pcm []int16, words string, ok bool) {
 	n := v.samples(chunkLength)
-	if len(v.pcm) < n && len(v.spoken) > 0 || len(v.pcm) == 0 {
+	if len(v.pcm) < n && len(v.spoken) > 0 && v.filler.left == 0 || len(v.pcm) == 0 {
 		return 0, nil, "", false
 	}
 	n = min(n, len(v.pcm))
+	filler := v.filler.left > 0
+	if filler {
+		n = min(n, v.filler.left) // an event is of the one or of the other
+	}
 	if v.sent+n > v.played+v.samples(v.allowed(now)) {
 		return 0, nil, "", false
 	}
@@ -349,9 +355,13 @@ func (v *voice) next(now time.Time, text string) (start int, pcm []int16, words 
 		from = v.words[v.told-1].end
 	}
 	to := from
-	for v.told < len(v.words) && (v.startOf(v.told) < v.sent || v.words[v.told].at <= v.sent) { // or it has no sound
+	for !filler && v.told < len(v.words) && (v.startOf(v.told) < v.sent || v.words[v.told].at <= v.sent) { // or it has no sound
 		to = v.words[v.told].end
 		v.told++
+	}
+	if filler {
+		v.filler.left -= n
+		v.filler.sent = true
 	}
 	if v.firstSent.IsZero() {
 		v.firstSent = now
@@ -428,6 +438,7 @@ func (v *voice) remains() *voice {
 // speak gives the answer's text to its voice.
 func (s *Session) speak(delta string, whole bool) {
 	if v := s.answer.voice; v != nil {
+		v.filler.quiet = s.now
 		v.add(delta, whole)
 		s.play()
 	}
@@ -455,6 +466,7 @@ func (s *Session) voiceFailed(p piece) {
 	if v.mute {
 		return
 	}
+	v.failed++
 	words := errVoiceChanged
 	if p.last {
 		words = errVoiceLost
@@ -474,15 +486,19 @@ func (s *Session) play() {
 		return
 	}
 	v := a.voice
+	s.fill()
 	text := a.text.String()
 	for !s.isAlone() {
+		filler := v.filler.left > 0
 		start, pcm, words, ok := v.next(s.now, text)
 		if !ok {
 			break
 		}
-		a.times.firstAudio(s.now)
+		if !filler {
+			a.times.firstAudio(s.now)
+		}
 		s.emit2(protocol.ResponseAudioDelta{
-			ResponseID: a.id, StartMs: v.duration(start).Milliseconds(), Text: words,
+			ResponseID: a.id, StartMs: v.duration(start).Milliseconds(), Text: words, Filler: filler,
 			Chunk: base64.StdEncoding.EncodeToString(speech.Bytes(pcm)),
 		})
 	}
