@@ -35,7 +35,6 @@ type filler struct {
 	sound *voice             // what makes the present one, with a resampler and a channel of its own; nil while none is made
 	stop  context.CancelFunc // of it
 	left  int                // samples of it that wait to be sent: all that is in the voice's pcm; once it is cut, at its front
-	sent  bool               // some have been
 	cut   bool               // it gave way: what is left is its end
 }
 
@@ -73,11 +72,11 @@ func (a *answer) phrase() <-chan piece {
 func (f *filler) runs() bool { return f.sound != nil || f.left > 0 && !f.cut }
 
 // fillerAt is when the next phrase is due; false while none can be: because something is to be heard, somebody is asked
-// something else, nobody is there, or the agent is done.
+// something else, or nobody is there.
 func (a *answer) fillerAt(alone bool) (time.Time, bool) {
 	v := a.voice
 	f := &v.filler
-	if len(f.phrases) == 0 || f.runs() || a.ended || alone || len(a.open) > 0 || !v.dry() {
+	if len(f.phrases) == 0 || f.runs() || alone || len(a.open) > 0 || !v.dry() {
 		return time.Time{}, false
 	}
 	quiet := f.quiet
@@ -134,7 +133,7 @@ func (s *Session) fill() {
 	if due, ok := a.fillerAt(s.isAlone()); ok && !due.After(s.now) {
 		text := f.phrases[f.said%len(f.phrases)]
 		f.said++
-		f.last, f.sent, f.cut = s.now, false, false
+		f.last, f.cut = s.now, false
 		f.begin(text)
 	}
 }
@@ -177,10 +176,7 @@ func (v *voice) hush() {
 		f.stop()
 		f.sound = nil
 	}
-	n := 0
-	if f.sent {
-		n = min(f.left, v.samples(fillerFades))
-	}
+	n := min(f.left, v.samples(fillerFades))
 	v.pcm = v.pcm[:n:n]
 	for i := range v.pcm {
 		v.pcm[i] = int16(int(v.pcm[i]) * (n - i) / (n + 1))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -69,14 +70,14 @@ func (p *player) phrases() (list []heardPhrase) {
 	return list
 }
 
-// equalPhrases allows for the steps of the player, and for a sample that a resampler rounds away.
+// equalPhrases allows for the steps of the player.
 func (p *player) equalPhrases(want ...heardPhrase) {
 	p.t.Helper()
 	got := p.phrases()
 	same := len(got) == len(want)
 	for i := 0; same && i < len(got); i++ {
 		late, longer := got[i].at-want[i].at, got[i].long-want[i].long
-		same = late >= 0 && late <= 300*time.Millisecond && longer > -2*time.Millisecond && longer < 2*time.Millisecond
+		same = late >= 0 && late <= 300*time.Millisecond && longer > -time.Millisecond/2 && longer < time.Millisecond/2
 	}
 	if !same {
 		p.t.Errorf("the phrases were %v, want %v", got, want)
@@ -111,9 +112,17 @@ func TestALongToolIsNotSilent(t *testing.T) {
 			r := &remembers{plan: func(int) engine {
 				return steps(after{0, callsTool}, after{2 * time.Minute, toolReturns}, after{0, delta(story)}, after{0, done})
 			}}
-			p := filling(t, r.engine(), aWhile, &drone{rate: rate})
+			var spoken []string
+			d := &drone{rate: rate}
+			p := filling(t, r.engine(), aWhile, voiceFunc(func(ctx context.Context, text string, yield func(speech.Chunk, error) bool) {
+				spoken = append(spoken, text)
+				d.Synthesize(ctx, text)(yield)
+			}))
 			p.send(typed("when?"))
 			p.play(2*time.Minute + 10*time.Second)
+			if want := append(slices.Concat(aWhile, aWhile), "It is noon."); !slices.Equal(spoken[:5], want) {
+				t.Errorf("%d Hz: spoken is %q", rate, spoken)
+			}
 			p.equalPhrases(heardPhrase{4 * time.Second, aWhileLong}, heardPhrase{19 * time.Second, aWhileLong},
 				heardPhrase{49 * time.Second, aWhileLong}, heardPhrase{109 * time.Second, aWhileLong})
 			if p.text != story || p.gap {
@@ -155,6 +164,44 @@ func TestAPhraseWaitsForSilence(t *testing.T) {
 		p.equalPhrases(heardPhrase{7500 * time.Millisecond, aWhileLong})
 		if done, ok := last[protocol.ResponseCompleted](p); !ok || done.HeardText != "I will look and then see." {
 			t.Errorf("it ended with %+v", done)
+		}
+	})
+}
+
+func TestTextIsNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := filling(t, steps(
+			after{3 * time.Second, delta("I")}, after{3 * time.Second, delta(" will")}, after{3 * time.Second, delta(" look.")}, after{0, done},
+		), aWhile, &drone{rate: 24000})
+		p.send(typed("when?"))
+		p.play(20 * time.Second)
+		p.equalPhrases()
+		if done, ok := last[protocol.ResponseCompleted](p); !ok || done.HeardText != "I will look." {
+			t.Errorf("it ended with %+v", done)
+		}
+	})
+}
+
+// A voice that has failed in an answer says none of its phrases, and where all fail no other phrase is tried.
+func TestPhrasesOfVoicesThatFail(t *testing.T) {
+	always := func(int, int) error { return errSecret }
+	e := steps(after{0, delta("It is noon.")}, after{0, callsTool}, after{40 * time.Second, toolReturns}, after{0, done})
+	synctest.Test(t, func(t *testing.T) {
+		bad, good := &drone{rate: 24000, fails: always}, &drone{rate: 24000}
+		p := filling(t, e, aWhile, bad, good)
+		p.send(typed("when?"))
+		p.play(45 * time.Second)
+		if b, g := bad.spoke.Load(), good.spoke.Load(); b != 1 || g != 3 || len(p.phrases()) != 2 {
+			t.Errorf("the voice that failed was asked %d times, the other one %d times; the phrases were %v", b, g, p.phrases())
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		bad := &drone{rate: 24000, fails: always}
+		p := filling(t, steps(after{0, callsTool}, after{40 * time.Second, toolReturns}, after{0, done}), aWhile, bad)
+		p.send(typed("when?"))
+		p.play(45 * time.Second)
+		if n := bad.spoke.Load(); n != 1 || len(p.told()) != 0 {
+			t.Errorf("a voice that fails was asked for %d phrases; told %q", n, p.told())
 		}
 	})
 }

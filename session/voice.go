@@ -361,7 +361,6 @@ func (v *voice) next(now time.Time, text string) (start int, pcm []int16, words 
 	}
 	if filler {
 		v.filler.left -= n
-		v.filler.sent = true
 	}
 	if v.firstSent.IsZero() {
 		v.firstSent = now

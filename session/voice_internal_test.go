@@ -45,3 +45,18 @@ func TestACutAnswerKeepsNoSound(t *testing.T) {
 		t.Errorf("%+v is kept", kept)
 	}
 }
+
+// However much a voice makes of a phrase, no more is kept of it than a phrase may take.
+func TestAPhraseIsBounded(t *testing.T) {
+	s := New(Config{Version: 2})
+	s.replayed, s.now = func(Event) {}, time.Now()
+	v := &voice{rate: 8000}
+	v.filler = filler{sound: &voice{rate: 8000}, stop: func() {}, last: s.now}
+	s.answer = &answer{voice: v}
+	for range 100 {
+		s.filled(filled{chunk: speech.Chunk{Samples: make([]int16, 8000), Rate: 8000}})
+	}
+	if kept := v.duration(len(v.pcm)); kept != v.duration(v.filler.left) || kept > fillerTime {
+		t.Errorf("%v are kept", kept)
+	}
+}
