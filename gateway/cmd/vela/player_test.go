@@ -149,7 +149,7 @@ func TestPlayersThatFail(t *testing.T) {
 		played  bool
 	}{
 		"the next one plays": {map[string]string{"paplay": "echo no server >&2; exit 1", "aplay": catches(dir)}, []string{"paplay does not play: no server"}, true},
-		"all of them":        {map[string]string{"paplay": "exit 1", "play": "exit 2"}, []string{"paplay does not play: it ended", "; play does not play: it ended", "--out FILE.wav would write them"}, false},
+		"all of them":        {map[string]string{"paplay": "exit 1", "play": "exit 2"}, []string{"paplay does not play: it ended", "play does not play: it ended (exit status 2)", "--out FILE.wav would write them"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			only(t, c.scripts)
