@@ -63,9 +63,9 @@ func (s *Session) ask(ctx context.Context, who NamedEngine, text string, mocked 
 	a := &answer{
 		id: "r" + n, turn: "t" + n, mocked: mocked, question: text,
 		said: make(chan said, 8), over: asking.Done(), stop: stop,
-		heardFrom: s.now, times: times{asked: s.now, stt: s.sttTook},
+		heardFrom: s.now, times: times{asked: s.now, recognised: s.recognised},
 	}
-	s.sttTook = 0
+	s.recognised = recognised{}
 	s.answer = a
 	s.startVoice(ctx, a)
 	s.startFiller(ctx, a, who)
@@ -208,6 +208,7 @@ func (s *Session) endAnswer() {
 		return
 	}
 	a.ended, a.working.due = true, time.Time{}
+	s.trace.endHalf(s.now)
 	if a.voice == nil {
 		s.completeAnswer()
 		return

@@ -82,9 +82,10 @@ type word struct {
 // piece is one thing that the synthesizer makes of a sentence, or that it has ended.
 type piece struct {
 	chunk speech.Chunk
-	ended bool  // the sentence; with err: broken off, some of it has been made
-	err   error // of the voice that spoke
-	last  bool  // with err: there is no other voice
+	ended bool      // the sentence; with err: broken off, some of it has been made
+	err   error     // of the voice that spoke
+	last  bool      // with err: there is no other voice
+	at    time.Time // when it was made
 }
 
 // offered says that the synthesizer took the sentence that was offered to it.
@@ -175,6 +176,7 @@ func (v *voice) speak(ctx context.Context, with Synthesizer, text string) (begun
 }
 
 func (v *voice) hand(ctx context.Context, p piece) bool {
+	p.at = time.Now()
 	select {
 	case v.pieces <- p:
 		return true
@@ -443,10 +445,18 @@ func (s *Session) speak(delta string, whole bool) {
 	}
 }
 
+// taken follows a sentence that a voice took.
+func (s *Session) taken() {
+	s.answer.times.firstGiven(s.now)
+	s.traceVoice()
+	s.answer.voice.taken()
+}
+
 // sound is what the synthesizer has made.
 func (s *Session) sound(p piece) {
 	v := s.answer.voice
 	if p.err == nil && !p.ended && !v.mute {
+		s.answer.times.firstMade(s.now, p.at)
 		p.err = v.take(p.chunk)
 		p.last = true // a rate that speak let through: only in a journal that was tampered with
 	}
@@ -485,6 +495,9 @@ func (s *Session) play() {
 		return
 	}
 	v := a.voice
+	if a.offer() != nil {
+		a.times.firstSentence(s.now)
+	}
 	s.fill()
 	text := a.text.String()
 	for !s.isAlone() {
@@ -493,8 +506,8 @@ func (s *Session) play() {
 		if !ok {
 			break
 		}
-		if !filler {
-			a.times.firstAudio(s.now)
+		if !filler && a.times.firstAudio(s.now) {
+			s.trace.firstAudio(s.now)
 		}
 		s.emit2(protocol.ResponseAudioDelta{
 			ResponseID: a.id, StartMs: v.duration(start).Milliseconds(), Text: words, Filler: filler,
