@@ -95,7 +95,7 @@ func (a *answer) fillerAt(alone bool) (time.Time, bool) {
 
 // dry says whether no sound is waiting to be sent, or on its way here.
 func (v *voice) dry() bool {
-	return !v.mute && len(v.waiting) == 0 && len(v.spoken) == 0 && len(v.pcm) == 0
+	return !v.silent() && len(v.waiting) == 0 && len(v.spoken) == 0 && len(v.pcm) == 0
 }
 
 func later(a, b time.Time) time.Time {
@@ -186,7 +186,7 @@ func (v *voice) hush() {
 
 // pause is for text that nothing follows for a while: its last sentence need not wait for what comes after it.
 func (v *voice) pause() {
-	if !v.mute {
+	if !v.silent() {
 		v.queue(v.cutter.Pause())
 	}
 }

@@ -331,7 +331,7 @@ func (s *Session) tick() error {
 	if s.isAlone() && s.since(s.alone) >= s.cfg.Window {
 		return errAbandoned
 	}
-	if s.since(s.lastSeen) >= s.cfg.Idle && (!s.inFlight() || s.unheard()) && !s.isAlone() {
+	if s.since(s.lastSeen) >= s.cfg.Idle && !s.inFlight() && !s.isAlone() {
 		return errIdle
 	}
 	s.wake()

@@ -33,6 +33,7 @@ const (
 	madeAhead   = 10 * time.Second       // of sound that waits here; the synthesizer gets no further sentence meanwhile
 	playedLate  = time.Second            // after the end of the sound a client has not acknowledged all of it
 	neverAcks   = 2 * time.Second        // after which a client that has acknowledged nothing is sent sound by the clock
+	stalledFor  = time.Minute            // after which a client that has stopped playing in the middle is sent no more
 	ackedLate   = 2 * time.Second        // how long after an answer's end what was played still counts
 	slowSpeech  = 90 * time.Millisecond  // a byte of text, while it is not known how long its sentence is: nobody speaks slower
 	longSpeech  = 2 * time.Minute        // of sound in one sentence: a voice that makes more has failed
@@ -62,16 +63,25 @@ type voice struct {
 	marked int // words of sentences that have ended
 
 	sent, played int
-	acked        bool      // something has been
-	firstSent    time.Time // zero until then
+	acked        bool        // something has been
+	ackedAt      time.Time   // when that last became more, or somebody came back
+	kept         []keptSound // what was sent and has not been played, in the log
+	firstSent    time.Time   // zero until then
 	lastSent     time.Time
 
 	whole  bool // the answer's text is
 	closed bool // say is
 	failed int  // voices that have
 	mute   bool // every voice has failed: the rest is text alone
+	lost   bool // the client plays no more: the rest is text that nobody has heard
 
 	filler filler
+}
+
+// keptSound is the event of some sound, and where that ends.
+type keptSound struct {
+	seq uint64
+	end int
 }
 
 // word is a word of the answer: where its text ends, in bytes, and its sound.
@@ -224,7 +234,7 @@ func (a *answer) sentence() speech.Sentence {
 // add is more of the answer's text; all of it has come when whole is true.
 func (v *voice) add(delta string, whole bool) {
 	v.whole = whole
-	if v.mute {
+	if v.silent() {
 		return
 	}
 	sentences := v.cutter.Add(delta)
@@ -415,7 +425,22 @@ func (v *voice) over(now time.Time) bool {
 
 // allSent says whether no more sound comes.
 func (v *voice) allSent() bool {
-	return v.whole && len(v.pcm) == 0 && (v.mute || v.closed && len(v.spoken) == 0)
+	return v.whole && len(v.pcm) == 0 && (v.silent() || v.closed && len(v.spoken) == 0)
+}
+
+// silent says whether no more of the answer is spoken.
+func (v *voice) silent() bool { return v.mute || v.lost }
+
+// stallsAt is when a client that has played some of the sound, and not all that it was sent, has stopped for good; false
+// while there is none such.
+func (v *voice) stallsAt() (time.Time, bool) {
+	return later(v.lastSent, v.ackedAt).Add(stalledFor), v.acked && v.played < v.sent && !v.silent() && !v.allSent()
+}
+
+// abandon sends no more sound.
+func (v *voice) abandon() {
+	v.hush()
+	v.lost, v.waiting, v.spoken, v.pcm, v.filler = true, nil, nil, nil, filler{}
 }
 
 // deadline is when the client must have played what it was sent. One that acknowledges nothing played what came before
@@ -429,11 +454,12 @@ func (v *voice) resume(away time.Duration) {
 	if !v.firstSent.IsZero() {
 		v.firstSent = v.firstSent.Add(away)
 	}
+	v.ackedAt = later(v.lastSent, v.ackedAt).Add(away)
 }
 
 // remains is what counts of a sound that has ended. The sound itself, and what still waits to be made, are let go of.
 func (v *voice) remains() *voice {
-	return &voice{rate: v.rate, words: v.words, sent: v.sent, played: v.played, acked: v.acked, mute: v.mute}
+	return &voice{rate: v.rate, words: v.words, sent: v.sent, played: v.played, acked: v.acked, mute: v.mute, kept: v.kept}
 }
 
 // speak gives the answer's text to its voice.
@@ -455,6 +481,9 @@ func (s *Session) taken() {
 // sound is what the synthesizer has made.
 func (s *Session) sound(p piece) {
 	v := s.answer.voice
+	if v.lost {
+		return
+	}
 	if p.err == nil && !p.ended && !v.mute {
 		s.answer.times.firstMade(s.now, p.at)
 		p.err = v.take(p.chunk)
@@ -498,6 +527,10 @@ func (s *Session) play() {
 	if a.offer() != nil {
 		a.times.firstSentence(s.now)
 	}
+	if at, ok := v.stallsAt(); ok && !s.isAlone() && !at.After(s.now) {
+		s.log.Info("the client has stopped playing", "answer", a.id)
+		v.abandon()
+	}
 	s.fill()
 	text := a.text.String()
 	for !s.isAlone() {
@@ -513,6 +546,7 @@ func (s *Session) play() {
 			ResponseID: a.id, StartMs: v.duration(start).Milliseconds(), Text: words, Filler: filler,
 			Chunk: base64.StdEncoding.EncodeToString(speech.Bytes(pcm)),
 		})
+		v.kept = append(v.kept, keptSound{s.events.last, v.sent})
 	}
 	if a.ended && v.over(s.now) {
 		s.completeAnswer()
@@ -526,7 +560,13 @@ func (v *voice) nextTick(now time.Time, alone bool) time.Duration {
 	switch {
 	case v.allSent():
 		return v.deadline().Sub(now)
-	case alone || v.acked || v.firstSent.IsZero() || len(v.pcm) == 0:
+	case alone:
+		return time.Hour
+	}
+	if at, ok := v.stallsAt(); ok {
+		return at.Sub(now)
+	}
+	if v.acked || v.firstSent.IsZero() || len(v.pcm) == 0 {
 		return time.Hour
 	}
 	return max(chunkLength, neverAcks-now.Sub(v.firstSent))
@@ -539,11 +579,18 @@ func (s *Session) acknowledge(m protocol.PlaybackAck) error {
 	case m.PlayedMs < 0:
 		return errPlayed
 	case s.answer != nil && s.answer.id == m.ResponseID && s.answer.voice != nil:
-		s.answer.voice.ack(played)
+		v := s.answer.voice
+		before := v.played
+		v.ack(played)
+		if v.played > before {
+			v.ackedAt = s.now
+		}
+		s.spend(v)
 		s.play()
 	case s.cut != nil && s.cut.id == m.ResponseID && s.since(s.cut.at) <= ackedLate:
 		before := s.cut.voice.heard()
 		s.cut.voice.ack(played)
+		s.spend(s.cut.voice)
 		if s.cut.voice.heard() > before {
 			s.correct(s.cut)
 		}
@@ -551,10 +598,12 @@ func (s *Session) acknowledge(m protocol.PlaybackAck) error {
 	return nil
 }
 
-// unheard says whether the sound of the answer has waited for too long for a client that plays no more.
-func (s *Session) unheard() bool {
-	a := s.answer
-	return a != nil && a.ended && a.voice != nil && s.since(a.voice.lastSent) >= s.cfg.Idle
+// spend lets the log forget the sound that was played: whoever comes back needs no more of it than what it spoke.
+func (s *Session) spend(v *voice) {
+	for len(v.kept) > 0 && v.kept[0].end <= v.played {
+		s.events.spend(v.kept[0].seq)
+		v.kept = v.kept[1:]
+	}
 }
 
 // played is what a client says it has played.
