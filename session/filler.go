@@ -186,7 +186,7 @@ func (v *voice) hush() {
 
 // pause is for text that nothing follows for a while: its last sentence need not wait for what comes after it.
 func (v *voice) pause() {
-	if !v.silent() {
+	if !v.silent() && len(v.uncut) == 0 {
 		v.queue(v.cutter.Pause())
 	}
 }

@@ -28,17 +28,19 @@ type Synthesizer interface {
 // until the client has played enough of what it was sent, and is numbered, kept and sent like any other event. What was
 // heard is what the client says it has played, as text.
 const (
-	playAhead   = 400 * time.Millisecond // of sound that a client is sent before it has played it
-	chunkLength = 40 * time.Millisecond  // of sound in one event
-	madeAhead   = 10 * time.Second       // of sound that waits here; the synthesizer gets no further sentence meanwhile
-	playedLate  = time.Second            // after the end of the sound a client has not acknowledged all of it
-	neverAcks   = 2 * time.Second        // after which a client that has acknowledged nothing is sent sound by the clock
-	stalledFor  = time.Minute            // after which a client that has stopped playing in the middle is sent no more
-	ackedLate   = 2 * time.Second        // how long after an answer's end what was played still counts
-	slowSpeech  = 90 * time.Millisecond  // a byte of text, while it is not known how long its sentence is: nobody speaks slower
-	longSpeech  = 2 * time.Minute        // of sound in one sentence: a voice that makes more has failed
-	voiceSilent = 90 * time.Second       // after which a voice has failed: those of this program say so themselves before
-	longestAck  = 1 << 40                // ms: what is more counts as this
+	playAhead    = 400 * time.Millisecond // of sound that a client is sent before it has played it
+	chunkLength  = 40 * time.Millisecond  // of sound in one event
+	madeAhead    = 10 * time.Second       // of sound that waits here; the synthesizer gets no further sentence meanwhile
+	playedLate   = time.Second            // after the end of the sound a client has not acknowledged all of it
+	neverAcks    = 2 * time.Second        // after which a client that has acknowledged nothing is sent sound by the clock
+	stalledFor   = time.Minute            // after which a client that has stopped playing in the middle is sent no more
+	ackedLate    = 2 * time.Second        // how long after an answer's end what was played still counts
+	slowSpeech   = 90 * time.Millisecond  // a byte of text, while it is not known how long its sentence is: nobody speaks slower
+	longSpeech   = 2 * time.Minute        // of sound in one sentence: a voice that makes more has failed
+	voiceSilent  = 90 * time.Second       // after which a voice has failed: those of this program say so themselves before
+	fewSentences = 4                      // are waiting: then more of the text is cut
+	cutAtOnce    = 1 << 10                // bytes of it
+	longestAck   = 1 << 40                // ms: what is more counts as this
 )
 
 // maxPiece bounds what a voice hands over at once, in samples: it has to fit into a line of the journal.
@@ -46,6 +48,7 @@ const maxPiece = 1 << 16
 
 // voice is the sound of one answer. Positions in it are in samples of what is sent, from the answer's beginning.
 type voice struct {
+	uncut   []byte // of the answer's text
 	cutter  speech.Sentences
 	waiting []speech.Sentence    // for the synthesizer
 	say     chan speech.Sentence // to it; closed after the last one
@@ -237,11 +240,22 @@ func (v *voice) add(delta string, whole bool) {
 	if v.silent() {
 		return
 	}
-	sentences := v.cutter.Add(delta)
-	if whole {
+	v.uncut = append(v.uncut, delta...)
+	v.queue(v.cut())
+}
+
+// cut is the next sentences, as long as few are waiting: an agent may write far more at once than anybody has heard.
+func (v *voice) cut() (sentences []speech.Sentence) {
+	for len(v.uncut) > 0 && len(v.waiting)+len(sentences) < fewSentences {
+		n := min(len(v.uncut), cutAtOnce)
+		sentences = append(sentences, v.cutter.Add(string(v.uncut[:n]))...)
+		v.uncut = v.uncut[n:]
+	}
+	if v.whole && len(v.uncut) == 0 {
+		v.uncut = nil
 		sentences = append(sentences, v.cutter.Flush()...)
 	}
-	v.queue(sentences)
+	return sentences
 }
 
 // settle passes over sentences with nothing to say when their turn comes, and lets the synthesizer go after the last.
@@ -249,9 +263,9 @@ func (v *voice) settle() {
 	for len(v.spoken) == 0 && len(v.waiting) > 0 && v.waiting[0].Spoken == "" {
 		v.words = append(v.words, word{v.waiting[0].End, v.made()})
 		v.marked = len(v.words)
-		v.waiting = v.waiting[1:]
+		v.waiting = append(v.waiting[1:], v.cut()...)
 	}
-	if v.whole && len(v.waiting) == 0 && !v.closed {
+	if v.whole && len(v.waiting) == 0 && len(v.uncut) == 0 && !v.closed {
 		v.closed = true
 		close(v.say)
 	}
@@ -261,6 +275,7 @@ func (v *voice) settle() {
 func (v *voice) taken() {
 	next := v.waiting[0]
 	v.waiting = v.waiting[1:]
+	v.waiting = append(v.waiting, v.cut()...)
 	v.spoken = append(v.spoken, next)
 	if len(v.spoken) == 1 {
 		v.begin()
@@ -440,7 +455,7 @@ func (v *voice) stallsAt() (time.Time, bool) {
 // abandon sends no more sound.
 func (v *voice) abandon() {
 	v.hush()
-	v.lost, v.waiting, v.spoken, v.pcm, v.filler = true, nil, nil, nil, filler{}
+	v.lost, v.waiting, v.spoken, v.uncut, v.pcm, v.filler = true, nil, nil, nil, nil, filler{}
 }
 
 // deadline is when the client must have played what it was sent. One that acknowledges nothing played what came before
@@ -508,7 +523,7 @@ func (s *Session) voiceFailed(p piece) {
 	words := errVoiceChanged
 	if p.last {
 		words = errVoiceLost
-		v.mute, v.waiting, v.spoken = true, nil, nil // what has been made is still played
+		v.mute, v.waiting, v.spoken, v.uncut = true, nil, nil, nil // what has been made is still played
 	} else if p.ended {
 		v.end(true)
 	}
