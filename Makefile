@@ -50,7 +50,7 @@ e2e-openclaw: build ## The built program against the real OpenClaw, which is ins
 
 bench: build ## Measure beside a bare server, and print ratios
 	cd e2e && $(GO) build -o ../bin/ ./bench/...
-	./bin/bench -vela bin/vela -bare bin/bare -model bin/model
+	./bin/bench -vela bin/vela -bare bin/bare -model bin/model -speech bin/speech
 	@echo "an event on its way out: handed over only (the floor), numbered and kept, journaled as well"
 	@$(GO) test ./session -run '^$$' -bench 'Emit|Append' -benchmem | grep ^Benchmark
 	@echo "an event appended to the store of --data"

@@ -7,9 +7,13 @@ import (
 	"io"
 	"iter"
 	"reflect"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"vela/protocol"
 	"vela/protocol/signal"
@@ -47,10 +51,19 @@ func stagedTurn(t *testing.T, s stages, typedTurn bool) (m protocol.TurnMetrics,
 			}
 		})}
 		cfg.Journal = func() io.WriteCloser { return &journal }
-		c := traceSession(t, cfg)
+		c := &traced{spans: tracetest.NewInMemoryExporter(), began: time.Now()}
+		cfg.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(c.spans)).Tracer("test")
+		c.client = start(t, cfg)
+		var holds atomic.Bool
+		c.onSend = func(e session.Event) {
+			if holds.Load() {
+				time.Sleep(s.busy[e.Message.Type()])
+			}
+		}
+		c.join()
 		c.send(withVoice)
 		synctest.Wait()
-		c.onSend = func(e session.Event) { time.Sleep(s.busy[e.Message.Type()]) }
+		holds.Store(true)
 		if typedTurn {
 			c.send(typed("when"))
 		} else {
@@ -60,7 +73,7 @@ func stagedTurn(t *testing.T, s stages, typedTurn bool) (m protocol.TurnMetrics,
 			c.send(commit)
 		}
 		time.Sleep(3 * time.Second)
-		c.onSend = nil
+		holds.Store(false)
 		c.send(cancel)
 		synctest.Wait()
 		m, _ = last[protocol.TurnMetrics](&player{client: c.client})
