@@ -63,9 +63,9 @@ func (s *Session) ask(ctx context.Context, who NamedEngine, text string, mocked 
 	a := &answer{
 		id: "r" + n, turn: "t" + n, mocked: mocked, question: text,
 		said: make(chan said, 8), over: asking.Done(), stop: stop,
-		heardFrom: s.now, times: times{asked: s.now, recognised: s.recognised},
+		heardFrom: s.now, times: times{asked: s.now, recognised: s.spoken},
 	}
-	s.recognised = recognised{}
+	s.spoken = recognised{}
 	s.answer = a
 	s.startVoice(ctx, a)
 	s.startFiller(ctx, a, who)

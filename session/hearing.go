@@ -335,7 +335,7 @@ func (s *Session) hearFinal(ctx context.Context, text string, yielded time.Time)
 		s.enter(evFinish)
 	default:
 		s.endHearing(evThink)
-		s.recognised = recognised{true, s.since(ended), s.since(yielded)}
+		s.spoken = recognised{true, s.since(ended), s.since(yielded)}
 		s.ask(ctx, *s.agent(), text, false)
 	}
 }

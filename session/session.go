@@ -126,36 +126,37 @@ type Session struct {
 	done    chan struct{} // closed when Run has returned
 
 	// Owned by Run.
-	machine    *machine
-	settings   settings
-	seats      [seats]Peer // nil where nobody sits
-	floor      Seat        // who speaks: from the first audio to the final transcript; nobody otherwise
-	joined     bool        // somebody was here: the session ends when nobody is
-	alone      time.Time   // since when nobody is
-	history    []turn.Message
-	events     eventLog
-	items      int             // utterances and typed turns so far: they make the ids
-	turns      int             // answers so far: they make the ids
-	chunks     int             // appended to the deterministic turn that is being listened to
-	hearing    *utterance      // nil unless speech is being heard or recognised
-	cut        *cut            // the last answer that ended before all of its sound was acknowledged
-	answer     *answer         // nil unless an engine runs
-	standing   map[string]bool // what the person answered for good, by tool
-	recognised recognised      // what is about to be asked
-	now        time.Time       // when the present input was taken: the only clock behind the mailbox
-	lastSeen   time.Time       // when a client last sent something, or an answer ended: then it is the user's turn
-	timer      *time.Timer
-	children   sync.WaitGroup // engines and recognisers; Run waits for them
-	kept       Store          // nil once it fails, too
-	restored   *restoring     // until Run runs
-	tokenHash  tokenHash      // of a restored session whose client has not come back
-	storeBuf   []byte
-	movesOn    bool // the session has ended here, and goes on in another process
-	journal    *journal
-	trace      turnTrace              // of the present turn
-	counted    counted                // in the metrics
-	asked      *protocol.SessionStart // what Configure was last asked for before Run
-	replayed   func(Event)            // takes the events of a replay; nil in a session that runs
+	machine   *machine
+	settings  settings
+	seats     [seats]Peer   // nil where nobody sits
+	orders    [seats]uint64 // when their connections were made
+	floor     Seat          // who speaks: from the first audio to the final transcript; nobody otherwise
+	joined    bool          // somebody was here: the session ends when nobody is
+	alone     time.Time     // since when nobody is
+	history   []turn.Message
+	events    eventLog
+	items     int             // utterances and typed turns so far: they make the ids
+	turns     int             // answers so far: they make the ids
+	chunks    int             // appended to the deterministic turn that is being listened to
+	hearing   *utterance      // nil unless speech is being heard or recognised
+	cut       *cut            // the last answer that ended before all of its sound was acknowledged
+	answer    *answer         // nil unless an engine runs
+	standing  map[string]bool // what the person answered for good, by tool
+	spoken    recognised      // how what is about to be asked was heard
+	now       time.Time       // when the present input was taken: the only clock behind the mailbox
+	lastSeen  time.Time       // when a client last sent something, or an answer ended: then it is the user's turn
+	timer     *time.Timer
+	children  sync.WaitGroup // engines and recognisers; Run waits for them
+	kept      Store          // nil once it fails, too
+	restored  *restoring     // until Run runs
+	tokenHash tokenHash      // of a restored session whose client has not come back
+	storeBuf  []byte
+	movesOn   bool // the session has ended here, and goes on in another process
+	journal   *journal
+	trace     turnTrace              // of the present turn
+	counted   counted                // in the metrics
+	asked     *protocol.SessionStart // what Configure was last asked for before Run
+	replayed  func(Event)            // takes the events of a replay; nil in a session that runs
 }
 
 // New returns a session that is idle and has no peer. Nothing runs before [Session.Run].
