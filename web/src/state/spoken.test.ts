@@ -200,6 +200,28 @@ test('a page that is loaded again goes on where the other one stopped', async ()
   expect(acks(b)).toEqual([{ responseId: 'r1', playedMs: 200 }]);
 });
 
+test('sound that was played comes again without itself: a page that is loaded again marks its words and plays the rest', async () => {
+  const tab = new FakeStore();
+  const first = await spoken({ tab });
+  begin(first);
+  first.player.play(200);
+  first.app.leaving();
+  const b = await bench({ turns: 'agent', engines: { ...engines, voices: [flite] }, greet: false, tab });
+  const socket = b.socket();
+  socket.open();
+  socket.say('session.ready', { ...terms, lastSeq: 14 });
+  socket.say('session.state', { value: 'idle' });
+  begin(b, 0);
+  for (let ms = 0; ms < 320; ms += 40) {
+    const text = ms % 120 === 0 ? words[ms / 120]! : '';
+    socket.say('response.audio.delta', { responseId: 'r1', chunk: ms < 200 ? '' : chunk, startMs: ms, text });
+  }
+  expect(b.player.pushed[0]).toEqual({ at: 200 * 24, length: 960 });
+  expect(b.player.pushed).toHaveLength(3);
+  b.player.play(300);
+  expect(heard(b)).toBe('One two');
+});
+
 const terms = {
   sessionId: 'session-1',
   protocol: 2,
