@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -58,5 +59,25 @@ func TestAPhraseIsBounded(t *testing.T) {
 	}
 	if kept := v.duration(len(v.pcm)); kept != v.duration(v.filler.left) || kept > fillerTime {
 		t.Errorf("%v are kept", kept)
+	}
+}
+
+// Of an answer that is written far ahead of its voice only the next sentences are cut: a session is not busy with the rest.
+func TestFewSentencesAreCutAhead(t *testing.T) {
+	const sentence = "It is noon. "
+	v := voice{rate: 8000, say: make(chan speech.Sentence)}
+	v.add(strings.Repeat(sentence, 2_000), true)
+	for n := range 2_000 {
+		if n < 100 && len(v.waiting) > fewSentences+cutAtOnce/len(sentence) {
+			t.Fatalf("%d sentences wait", len(v.waiting))
+		}
+		if len(v.waiting) == 0 || v.closed {
+			t.Fatalf("after %d sentences there are no more", n)
+		}
+		v.taken()
+		v.end(false)
+	}
+	if len(v.waiting) != 0 || len(v.uncut) != 0 || !v.closed {
+		t.Errorf("%d sentences and %d bytes are left; closed: %t", len(v.waiting), len(v.uncut), v.closed)
 	}
 }
