@@ -54,7 +54,7 @@ e2e-openclaw: build ## The built program against the real OpenClaw, which is ins
 
 bench: build ## Measure beside a bare server, and print ratios
 	cd e2e && $(GO) build -o ../bin/ ./bench/...
-	./bin/bench -vela bin/vela -bare bin/bare -model bin/model
+	./bin/bench -vela bin/vela -bare bin/bare -model bin/model -speech bin/speech
 	@echo "an event on its way out: handed over only (the floor), numbered and kept, journaled as well"
 	@$(GO) test ./session -run '^$$' -bench 'Emit|Append' -benchmem | grep ^Benchmark
 	@echo "an event appended to the store of --data"
@@ -63,8 +63,8 @@ bench: build ## Measure beside a bare server, and print ratios
 	@$(GO) test ./session -run '^$$' -bench 'Sound|Speak' -benchmem | grep ^Benchmark
 
 bench-speech: packages-test build ## Count the words that every ear gets wrong, clean and with noise (CONFIG=vela.yaml for your own ears)
-	cd e2e && $(GO) build -o ../bin/bench-speech ./bench/speech
-	@./bin/bench-speech -vela bin/vela -config '$(CONFIG)'
+	cd e2e && $(GO) build -o ../bin/ ./bench/wer
+	@./bin/wer -vela bin/vela -config '$(CONFIG)'
 
 fuzz: ## Fuzz whatever reads bytes from outside, FUZZTIME= each (a minute)
 	@for pkg in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$pkg | grep ^Fuzz); do \

@@ -20,6 +20,14 @@ func TestAudioMessages(t *testing.T) {
 	if err != nil || a.Response != 12 || a.StartMs != 70_000 || a.Seq != 7 || !bytes.Equal(a.Sound, sound) {
 		t.Errorf("it is read as %+v, %v", a, err)
 	}
+	m.Filler = true
+	want[len("before")+12] = 1
+	if frame = protocol.AppendAudio([]byte("before"), 1<<32|7, m); !bytes.Equal(frame, want) {
+		t.Errorf("a phrase is %x, want %x", frame, want)
+	}
+	if a, err := protocol.DecodeAudio(frame[len("before"):]); err != nil || !a.Filler {
+		t.Errorf("a phrase is read as %+v, %v", a, err)
+	}
 	m.Chunk = "no base64"
 	if frame := protocol.AppendAudio([]byte("before"), 1, m); string(frame) != "before" {
 		t.Errorf("what is no sound is written as %x", frame)

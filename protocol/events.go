@@ -183,6 +183,8 @@ type (
 		Chunk      string `json:"chunk"`   // base64 in the format agreed
 		StartMs    int64  `json:"startMs"` // its place in the answer
 		Text       string `json:"text"`    // what it speaks
+		// Filler says that it is of a phrase for a silence: sound of the answer, and no part of what it says.
+		Filler bool `json:"filler,omitempty"`
 	}
 
 	// ResponseCancelled says that an answer ended before its end, and what of it was heard.

@@ -226,6 +226,7 @@ func (s *Session) cancelled(m protocol.ResponseCancel) {
 	}
 	if a := s.answer; a != nil && a.voice != nil && m.PlayedMs > 0 {
 		a.voice.ack(played(m.PlayedMs))
+		s.spend(a.voice)
 	}
 	s.cancelAnswer(protocol.CancelClient)
 	s.forget()

@@ -97,3 +97,13 @@ func (v *voice) fill(n int) {
 		v.pcm = append(v.pcm, make([]int16, n-len(v.pcm))...)
 	}
 }
+
+// fillPhrase makes whole packets of what is left of a phrase, which is the last of the sound there is: what follows it
+// begins behind.
+func (v *voice) fillPhrase() {
+	n := v.samples(chunkLength)
+	if over := v.filler.left % n; v.packets != nil && over > 0 {
+		v.pcm = append(v.pcm, make([]int16, n-over)...)
+		v.filler.left += n - over
+	}
+}

@@ -108,7 +108,7 @@ func (p *player) head(mock Mock, codec speech.Codec) error {
 		Log: slog.New(slog.DiscardHandler),
 	}
 	for _, a := range h.Agents {
-		cfg.Agents = append(cfg.Agents, NamedEngine{Name: a.Name, Engine: recorded{}, Ponder: a.Ponder})
+		cfg.Agents = append(cfg.Agents, NamedEngine{Name: a.Name, Engine: recorded{}, Ponder: a.Ponder, Filler: a.Filler, FillerAfter: a.FillerAfter})
 	}
 	if h.Transcriber {
 		cfg.Transcriber = recorded{}

@@ -14,7 +14,8 @@
 //
 // The files: mailbox.go is the one way in, peers.go who sits where, fsm.go the table of phases, settings.go what is in
 // force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, voice.go the sound of an
-// answer, opus.go how either may be written, tools.go and approvals.go what an agent does and may do on the way, activity.go what is seen of that, history.go
+// answer and filler.go what is said while there is none, opus.go how either may be written, tools.go and approvals.go what an
+// agent does and may do on the way, activity.go what is seen of that, history.go
 // what is remembered, events.go the numbered events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a session
 // beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is how
 // much a client may say, times.go, metrics.go and trace.go say where the time went.
@@ -93,6 +94,11 @@ type NamedEngine struct {
 	// Ponder is what is shown in turn while the agent is silent, as a status: the first phrase at once, another every
 	// 3 s. None: nothing is shown.
 	Ponder []string
+
+	// Filler is what is said in turn, where the answer is spoken, while nothing else is to be heard: the first phrase
+	// after FillerAfter, another 15 s later, then ever more rarely. None: nothing is said.
+	Filler      []string
+	FillerAfter time.Duration // default 4 s
 }
 
 // Peer shows the session's events to one client. The session calls it from its own goroutine only: neither method may
@@ -140,7 +146,7 @@ type Session struct {
 	cut       *cut                  // the last answer that ended before all of its sound was acknowledged
 	answer    *answer               // nil unless an engine runs
 	standing  map[string]bool       // what the person answered for good, by tool
-	sttTook   time.Duration         // how long the recogniser took for what is about to be asked
+	spoken    recognised            // how what is about to be asked was heard
 	now       time.Time             // when the present input was taken: the only clock behind the mailbox
 	lastSeen  time.Time             // when a client last sent something, or an answer ended: then it is the user's turn
 	timer     *time.Timer
@@ -242,8 +248,10 @@ func (s *Session) step(ctx context.Context, in input) error {
 		s.say(in)
 	case piece:
 		s.sound(in)
+	case filled:
+		s.filled(in)
 	case offered:
-		s.answer.voice.taken()
+		s.taken()
 	case taken:
 		s.hearing.sent()
 	case joined:
@@ -328,7 +336,7 @@ func (s *Session) tick() error {
 	if s.isAlone() && s.since(s.alone) >= s.cfg.Window {
 		return errAbandoned
 	}
-	if s.since(s.lastSeen) >= s.cfg.Idle && (!s.inFlight() || s.unheard()) && !s.isAlone() {
+	if s.since(s.lastSeen) >= s.cfg.Idle && !s.inFlight() && !s.isAlone() {
 		return errIdle
 	}
 	s.wake()

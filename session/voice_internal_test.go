@@ -2,6 +2,7 @@ package session
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,3 +63,60 @@ func TestNoSilenceBetweenSentences(t *testing.T) {
 type encodes struct{}
 
 func (encodes) Encode([]int16) ([]byte, error) { return nil, nil }
+
+// However much a voice makes of a phrase, no more is kept of it than a phrase may take.
+func TestAPhraseIsBounded(t *testing.T) {
+	s := New(Config{Version: 2})
+	s.replayed, s.now = func(Event) {}, time.Now()
+	v := &voice{rate: 8000}
+	v.filler = filler{sound: &voice{rate: 8000}, stop: func() {}, last: s.now}
+	s.answer = &answer{voice: v}
+	for range 100 {
+		s.filled(filled{chunk: speech.Chunk{Samples: make([]int16, 8000), Rate: 8000}})
+	}
+	if kept := v.duration(len(v.pcm)); kept != v.duration(v.filler.left) || kept > fillerTime {
+		t.Errorf("%v are kept", kept)
+	}
+}
+
+// A phrase is whole packets, however it ends: no packet is half of it and half of the answer.
+func TestAPhraseInPackets(t *testing.T) {
+	for name, end := range map[string]func(*Session){
+		"spoken whole": func(s *Session) { s.filled(filled{ended: true}) },
+		"cut off":      func(s *Session) { s.answer.voice.hush() },
+	} {
+		s := New(Config{Version: 2})
+		s.replayed, s.now = func(Event) {}, time.Now()
+		v := &voice{rate: 8000, packets: encodes{}, played: 8000 * 60}
+		v.filler = filler{sound: &voice{rate: 8000}, stop: func() {}, last: s.now}
+		s.answer = &answer{voice: v}
+		s.filled(filled{chunk: speech.Chunk{Samples: make([]int16, 500), Rate: 8000}})
+		if v.sent != 320 {
+			t.Errorf("%s: %d samples were sent while it was made, want one packet", name, v.sent)
+		}
+		end(s)
+		if over := (v.sent + len(v.pcm)) % 320; over != 0 || len(v.pcm) != v.filler.left {
+			t.Errorf("%s: %d samples are over; %d wait, %d of them of the phrase", name, over, len(v.pcm), v.filler.left)
+		}
+	}
+}
+
+// Of an answer that is written far ahead of its voice only the next sentences are cut: a session is not busy with the rest.
+func TestFewSentencesAreCutAhead(t *testing.T) {
+	const sentence = "It is noon. "
+	v := voice{rate: 8000, say: make(chan speech.Sentence)}
+	v.add(strings.Repeat(sentence, 2_000), true)
+	for n := range 2_000 {
+		if n < 100 && len(v.waiting) > fewSentences+cutAtOnce/len(sentence) {
+			t.Fatalf("%d sentences wait", len(v.waiting))
+		}
+		if len(v.waiting) == 0 || v.closed {
+			t.Fatalf("after %d sentences there are no more", n)
+		}
+		v.taken()
+		v.end(false)
+	}
+	if len(v.waiting) != 0 || len(v.uncut) != 0 || !v.closed {
+		t.Errorf("%d sentences and %d bytes are left; closed: %t", len(v.waiting), len(v.uncut), v.closed)
+	}
+}

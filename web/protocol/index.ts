@@ -384,6 +384,8 @@ export type ResponseAudioDeltaPayload = {
   startMs: number;
   /** What it speaks. */
   text: string;
+  /** Filler says that it is of a phrase for a silence: sound of the answer, and no part of what it says. */
+  filler?: boolean;
 };
 
 /** The answer ended before its end. Nothing of it follows but its turn.metrics. */
