@@ -96,7 +96,7 @@ func (g *Gateway) makeRooms(registry prometheus.Registerer) (*room.Rooms, error)
 	if at.URL == "" {
 		return nil, nil
 	}
-	if !room.HasAudio {
+	if g.codec == nil {
 		g.log.Warn("rooms have no sound: this build is without Opus. Install libopus-dev, and build with make")
 	}
 	spec := g.cfg.Agents.livekit
@@ -105,6 +105,7 @@ func (g *Gateway) makeRooms(registry prometheus.Registerer) (*room.Rooms, error)
 		Hold: time.Duration(spec.Hold), NoContent: spec.Content != nil && !*spec.Content, Transcripts: spec.Transcripts,
 		NewSession: g.roomSession,
 		Voice:      len(g.voices.list) > 0,
+		Codec:      g.codec,
 		HandsFree:  spec.HandsFree,
 		Log:        g.cfg.Log.With("component", "room"),
 		Metrics:    metrics,

@@ -65,14 +65,11 @@ func (w *wire) sendAt(seq uint16, at uint32, n int16) {
 // plain decodes a packet into 20 ms of its one byte; an empty one is none.
 type plain struct{}
 
-func (plain) Decode(data []byte, pcm []int16) (int, error) {
-	if data[0] == 255 {
-		return 0, errors.New("no Opus")
+func (plain) Decode(packet []byte) ([]int16, error) {
+	if packet[0] == 255 {
+		return nil, errors.New("no Opus")
 	}
-	for i := range 320 {
-		pcm[i] = int16(data[0])
-	}
-	return 320, nil
+	return slices.Repeat([]int16{int16(packet[0])}, 320), nil
 }
 
 // listening runs a microphone; what it hears, in pieces of 20 ms, and where it fell silent (-1), comes out of the function.

@@ -8,14 +8,14 @@ import (
 	"vela/session/speech"
 )
 
-// The answer's sound is Opus at 24 kHz, in frames of 20 ms.
+// The answer's sound is Opus at 24 kHz, in packets of 40 ms.
 const (
 	outRate    = 24000
-	frameTime  = 20 * time.Millisecond
-	frameSize  = outRate / 50  // samples
-	ackEvery   = 5             // frames: ten acknowledgements a second
-	maxCatchUp = 10            // frames that may be sent at once after the machine was busy
-	shortWait  = 3 * frameTime // how long less than a frame waits for the rest of it
+	frameTime  = speech.PacketLength
+	frameSize  = int(outRate * frameTime / time.Second) // samples
+	ackEvery   = 3                                      // frames: eight acknowledgements a second
+	maxCatchUp = 5                                      // frames that may be sent at once after the machine was busy
+	shortWait  = 60 * time.Millisecond                  // how long less than a frame waits for the rest of it
 )
 
 // speaker is the published track. It is called from the player's goroutine only.

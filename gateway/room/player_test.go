@@ -61,10 +61,10 @@ func TestTheTrackIsPaced(t *testing.T) {
 		p, k := playing(t)
 		p.put("r1", 0, outRate, tone(outRate), false)
 		pass(505 * time.Millisecond)
-		if n := len(k.frames); n != 26 {
+		if n := len(k.frames); n != 13 {
 			t.Errorf("%d frames after half a second", n)
 		}
-		if now := p.told(t); now != (played{"r1", 500 * time.Millisecond}) {
+		if now := p.told(t); now != (played{"r1", 480 * time.Millisecond}) {
 			t.Errorf("told %v", now)
 		}
 		pass(time.Second)
@@ -73,7 +73,7 @@ func TestTheTrackIsPaced(t *testing.T) {
 				t.Fatalf("frame %d came after %s, want %s", i, at, want)
 			}
 		}
-		if now := p.told(t); len(k.frames) != 50 || now.at != time.Second {
+		if now := p.told(t); len(k.frames) != 25 || now.at != time.Second {
 			t.Errorf("%d frames, and told %s", len(k.frames), now.at)
 		}
 	})
@@ -87,11 +87,11 @@ func TestClear(t *testing.T) {
 		pass(105 * time.Millisecond)
 		p.clear()
 		synctest.Wait()
-		if now := p.told(t); len(k.frames) != 6 || now.at != 120*time.Millisecond {
+		if now := p.told(t); len(k.frames) != 3 || now.at != 120*time.Millisecond {
 			t.Errorf("%d frames, and told %s", len(k.frames), now.at)
 		}
 		pass(time.Second)
-		if len(k.frames) != 6 {
+		if len(k.frames) != 3 {
 			t.Errorf("%d frames: it went on", len(k.frames))
 		}
 		p.put("r2", 0, outRate, tone(frameSize), false)
@@ -112,7 +112,7 @@ func TestPiecesThatAreNoFrames(t *testing.T) {
 		}
 		pass(time.Second)
 		all := k.samples()
-		if len(all) != 11*frameSize || slices.Contains(all[:5000], 0) || slices.ContainsFunc(all[5000:], func(s int16) bool { return s != 0 }) {
+		if len(all) != 6*frameSize || slices.Contains(all[:5000], 0) || slices.ContainsFunc(all[5000:], func(s int16) bool { return s != 0 }) {
 			t.Errorf("%d samples", len(all))
 		}
 		if now := p.told(t); now.at < 208*time.Millisecond || now.at > 209*time.Millisecond {
@@ -145,10 +145,10 @@ func TestAnotherRate(t *testing.T) {
 		p, k := playing(t)
 		p.put("r1", 0, 48000, tone(48000), false)
 		pass(2 * time.Second)
-		if n := len(k.frames); n < 49 || n > 51 {
+		if n := len(k.frames); n < 24 || n > 26 {
 			t.Errorf("%d frames", n)
 		}
-		if now := p.told(t); now.at < 980*time.Millisecond || now.at > time.Second {
+		if now := p.told(t); now.at < 960*time.Millisecond || now.at > time.Second {
 			t.Errorf("told %s", now.at)
 		}
 	})
@@ -162,12 +162,12 @@ func TestHeldBack(t *testing.T) {
 		pass(105 * time.Millisecond)
 		p.hold(true)
 		pass(time.Second)
-		if n := len(k.frames); n != 6 {
+		if n := len(k.frames); n != 3 {
 			t.Errorf("%d frames while it was held", n)
 		}
 		p.hold(false)
 		pass(2 * time.Second)
-		if now := p.told(t); len(k.frames) != 50 || now.at != time.Second {
+		if now := p.told(t); len(k.frames) != 25 || now.at != time.Second {
 			t.Errorf("%d frames in all, and told %s", len(k.frames), now.at)
 		}
 		p.put("r2", 0, outRate, tone(outRate), false)
@@ -175,7 +175,7 @@ func TestHeldBack(t *testing.T) {
 		p.clear()
 		p.hold(false)
 		pass(time.Second)
-		if n := len(k.frames); n > 51 {
+		if n := len(k.frames); n > 26 {
 			t.Errorf("%d frames: what was forgotten was played", n)
 		}
 	})
