@@ -25,7 +25,16 @@ func (k *track) write(samples []int16, _ time.Time) (int, error) {
 	return 80, nil
 }
 
+// sent is when the frames were.
+func (k *track) sent() []time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.times)
+}
+
 func (k *track) samples() (all []int16) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for _, f := range k.frames {
 		all = append(all, f...)
 	}
@@ -61,20 +70,20 @@ func TestTheTrackIsPaced(t *testing.T) {
 		p, k := playing(t)
 		p.put("r1", 0, outRate, tone(outRate), false)
 		pass(505 * time.Millisecond)
-		if n := len(k.frames); n != 13 {
+		if n := len(k.sent()); n != 13 {
 			t.Errorf("%d frames after half a second", n)
 		}
 		if now := p.told(t); now != (played{"r1", 480 * time.Millisecond}) {
 			t.Errorf("told %v", now)
 		}
 		pass(time.Second)
-		for i, at := range k.times {
+		for i, at := range k.sent() {
 			if want := time.Duration(i) * frameTime; at != want {
 				t.Fatalf("frame %d came after %s, want %s", i, at, want)
 			}
 		}
-		if now := p.told(t); len(k.frames) != 25 || now.at != time.Second {
-			t.Errorf("%d frames, and told %s", len(k.frames), now.at)
+		if now := p.told(t); len(k.sent()) != 25 || now.at != time.Second {
+			t.Errorf("%d frames, and told %s", len(k.sent()), now.at)
 		}
 	})
 }
@@ -87,12 +96,12 @@ func TestClear(t *testing.T) {
 		pass(105 * time.Millisecond)
 		p.clear()
 		synctest.Wait()
-		if now := p.told(t); len(k.frames) != 3 || now.at != 120*time.Millisecond {
-			t.Errorf("%d frames, and told %s", len(k.frames), now.at)
+		if now := p.told(t); len(k.sent()) != 3 || now.at != 120*time.Millisecond {
+			t.Errorf("%d frames, and told %s", len(k.sent()), now.at)
 		}
 		pass(time.Second)
-		if len(k.frames) != 3 {
-			t.Errorf("%d frames: it went on", len(k.frames))
+		if len(k.sent()) != 3 {
+			t.Errorf("%d frames: it went on", len(k.sent()))
 		}
 		p.put("r2", 0, outRate, tone(frameSize), false)
 		synctest.Wait()
@@ -133,8 +142,8 @@ func TestQuiet(t *testing.T) {
 		pass(10 * time.Millisecond)
 		p.mute()
 		synctest.Wait()
-		if now := p.told(t); now.at != 2*time.Second || len(k.frames) != 1 {
-			t.Errorf("told %s after %d frames", now.at, len(k.frames))
+		if now := p.told(t); now.at != 2*time.Second || len(k.sent()) != 1 {
+			t.Errorf("told %s after %d frames", now.at, len(k.sent()))
 		}
 	})
 }
@@ -145,7 +154,7 @@ func TestAnotherRate(t *testing.T) {
 		p, k := playing(t)
 		p.put("r1", 0, 48000, tone(48000), false)
 		pass(2 * time.Second)
-		if n := len(k.frames); n < 24 || n > 26 {
+		if n := len(k.sent()); n < 24 || n > 26 {
 			t.Errorf("%d frames", n)
 		}
 		if now := p.told(t); now.at < 960*time.Millisecond || now.at > time.Second {
@@ -162,20 +171,20 @@ func TestHeldBack(t *testing.T) {
 		pass(105 * time.Millisecond)
 		p.hold(true)
 		pass(time.Second)
-		if n := len(k.frames); n != 3 {
+		if n := len(k.sent()); n != 3 {
 			t.Errorf("%d frames while it was held", n)
 		}
 		p.hold(false)
 		pass(2 * time.Second)
-		if now := p.told(t); len(k.frames) != 25 || now.at != time.Second {
-			t.Errorf("%d frames in all, and told %s", len(k.frames), now.at)
+		if now := p.told(t); len(k.sent()) != 25 || now.at != time.Second {
+			t.Errorf("%d frames in all, and told %s", len(k.sent()), now.at)
 		}
 		p.put("r2", 0, outRate, tone(outRate), false)
 		p.hold(true)
 		p.clear()
 		p.hold(false)
 		pass(time.Second)
-		if n := len(k.frames); n > 26 {
+		if n := len(k.sent()); n > 26 {
 			t.Errorf("%d frames: what was forgotten was played", n)
 		}
 	})

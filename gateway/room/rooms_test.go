@@ -27,13 +27,14 @@ type stage struct {
 	room   *Room
 	ctx    context.Context
 	people []came
-	closed bool
+	gone   bool
 }
 
 func (s *stage) present() []came                     { return s.people }
 func (s *stage) listen(context.Context, *microphone) {}
 func (s *stage) play() speaker                       { return nil }
-func (s *stage) close()                              { s.closed = true }
+func (s *stage) close()                              { s.mu.Lock(); defer s.mu.Unlock(); s.gone = true }
+func (s *stage) closed() bool                        { s.mu.Lock(); defer s.mu.Unlock(); return s.gone }
 func (s *stage) happens(in input)                    { s.room.post(s.ctx, in) }
 
 // parrot answers with what was said; "wait" it answers when its turn is over.
@@ -168,14 +169,14 @@ func TestASecondAgentLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if s := h.last(); !s.closed || h.connections() != 1 {
-			t.Errorf("closed: %v, %d connections", s.closed, h.connections())
+		if s := h.last(); !s.closed() || h.connections() != 1 {
+			t.Errorf("closed: %v, %d connections", s.closed(), h.connections())
 		}
 		h.ready = nil
 		s := h.join("hall")
 		s.happens(came{identity: "agent-2", agent: true})
 		synctest.Wait()
-		if s.closed {
+		if s.closed() {
 			t.Error("the first agent left, too")
 		}
 	})
@@ -211,10 +212,10 @@ func TestALostConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(time.Minute)
-		if again := h.last(); again == s || again.says() != "two|two 2" || h.sessions != 1 || !s.closed {
+		if again := h.last(); again == s || again.says() != "two|two 2" || h.sessions != 1 || !s.closed() {
 			t.Errorf("said: %s; %d sessions", again.says(), h.sessions)
 		}
-		if got := strings.Join(h.last().states, " "); got == "" || !strings.HasSuffix(got, "listening") {
+		if got := strings.Join(h.last().was(), " "); got == "" || !strings.HasSuffix(got, "listening") {
 			t.Errorf("the agent is %q", got)
 		}
 	})
@@ -237,13 +238,13 @@ func TestHold(t *testing.T) {
 		pass(50 * time.Second)
 		s.happens(typed{"ann", "hello"})
 		pass(59 * time.Second)
-		if s.closed {
+		if s.closed() {
 			t.Fatal("too early")
 		}
 		pass(2 * time.Second)
 		lines := s.described()
-		if last := lines[len(lines)-1]; !s.closed || last != `ganglia-events {"type":"session_hold","reason":"idle"}` {
-			t.Errorf("closed: %v, last: %s", s.closed, last)
+		if last := lines[len(lines)-1]; !s.closed() || last != `ganglia-events {"type":"session_hold","reason":"idle"}` {
+			t.Errorf("closed: %v, last: %s", s.closed(), last)
 		}
 		if s = h.join("kitchen"); h.sessions != 1 {
 			t.Errorf("%d sessions", h.sessions)
@@ -262,19 +263,19 @@ func TestTheAgentLeavesAnEmptyRoom(t *testing.T) {
 		s.happens(came{identity: "bob"})
 		s.happens(left{"ann"})
 		pass(2 * time.Minute)
-		if s.closed {
+		if s.closed() {
 			t.Fatal("bob is still there")
 		}
 		s.happens(left{"bob"})
 		pass(59 * time.Second)
 		s.happens(came{identity: "bob"})
 		pass(time.Hour / 2)
-		if s.closed {
+		if s.closed() {
 			t.Fatal("bob came back")
 		}
 		s.happens(left{"bob"})
 		pass(61 * time.Second)
-		if !s.closed {
+		if !s.closed() {
 			t.Error("nobody is there")
 		}
 	})
@@ -291,7 +292,7 @@ func TestASessionMoves(t *testing.T) {
 		}
 		synctest.Wait()
 		second := h.last()
-		if second == first || !first.closed || second.room.session != sess {
+		if second == first || !first.closed() || second.room.session != sess {
 			t.Fatal("the room shows the session before")
 		}
 		second.happens(typed{"ann", "hello"})
@@ -303,7 +304,7 @@ func TestASessionMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if third := h.last(); !second.closed || third.room.name != "hall" || third.room.session != sess {
+		if third := h.last(); !second.closed() || third.room.name != "hall" || third.room.session != sess {
 			t.Errorf("it is in %s", third.room.name)
 		}
 	})
@@ -345,7 +346,7 @@ func TestCalls(t *testing.T) {
 		}
 		s.happens(command{"ann", []byte(`{"type":"end_voice_session"}`)})
 		synctest.Wait()
-		if !s.closed {
+		if !s.closed() {
 			t.Error("it goes on")
 		}
 	})
