@@ -221,6 +221,30 @@ func TestAHeldAnswerWaits(t *testing.T) {
 	}
 }
 
+// What an answer has to say first comes while it is held: its text is shown, and its sound follows as soon as it may go on.
+func TestAnAnswerBeginsWhileItIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := talker(t, func(ctx context.Context, _ turn.Request, yield yieldSignal) {
+			if sleep(ctx, 400*time.Millisecond) == nil && yield(delta(story), nil) {
+				yield(done, nil)
+			}
+		})
+		p.send(typed("when?"))
+		p.talk(cough, 600*time.Millisecond)
+		if text, _ := last[protocol.ResponseTextDelta](p); text.Text != story || p.sent() > 0 {
+			t.Errorf("while it is held %q and %v of sound came", text.Text, p.sent())
+		}
+		p.talk(quiet, 620*time.Millisecond)
+		if state, _ := last[protocol.SessionState](p); state.Value != protocol.Speaking || p.sent() == 0 {
+			t.Errorf("after that the session is %s, and %v of sound came", state.Value, p.sent())
+		}
+		p.talk(quiet, 5*time.Second)
+		if done, ok := last[protocol.ResponseCompleted](p); !ok || done.HeardText != story || p.gap {
+			t.Errorf("it ended with %+v; a gap: %t", done, p.gap)
+		}
+	})
+}
+
 // Words end the answer, and what was heard of it is what had been played when they began.
 func TestWordsEndAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
