@@ -356,7 +356,7 @@ func TestARecogniserFailsOverAHeldAnswer(t *testing.T) {
 
 // An hour of silence costs no event, no allowance and no memory, and it is no sign of life: the session ends as it would
 // without a microphone. Speech keeps it alive.
-func TestAnHourOfSilence(t *testing.T) {
+func TestAnOpenMicrophoneHearsAnHourOfSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		allowance := &minutes{left: time.Minute}
 		cfg := handsFree(agentBacked(recogniser(ears), says("yes")))
@@ -623,7 +623,7 @@ func TestAHandsFreeJournalReplays(t *testing.T) {
 			t.Errorf("seed %d: only %d events", seed, r.Events)
 		}
 		deaf := bytes.ReplaceAll(journal, []byte(`"likely":[1`), []byte(`"likely":[0`))
-		if r, err := session.Replay(bytes.NewReader(deaf), deterministic.Engine{}); err == nil && r.Different == nil {
+		if r, err := session.Replay(bytes.NewReader(deaf), deterministic.Engine{}, nil); err == nil && r.Different == nil {
 			t.Errorf("seed %d: a detector that heard nothing makes the same events", seed)
 		}
 	}
