@@ -725,3 +725,22 @@ func TestAHeldAnswerIsRestored(t *testing.T) {
 		}
 	})
 }
+
+// A phrase for a silence is held like the answer, and goes on to its end: the time in between is none of its own.
+func TestAPhraseIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := talker(t, dallies(time.Minute), func(cfg *session.Config) {
+			cfg.Agents[0].Filler, cfg.Agents[0].FillerAfter = []string{"One moment, please."}, 500*time.Millisecond
+		})
+		p.send(typed("when?"))
+		p.talk(quiet, 600*time.Millisecond)
+		p.talk(cough, 6*time.Second)
+		if p.sent() == 0 || p.sent() > 800*time.Millisecond {
+			t.Errorf("%v of the phrase came before it was held", p.sent())
+		}
+		p.talk(quiet, 2*time.Second)
+		if whole := 950 * time.Millisecond; p.sent() != whole {
+			t.Errorf("%v of the phrase came, want %v", p.sent(), whole)
+		}
+	})
+}
