@@ -8,7 +8,9 @@ import (
 
 // fromClient does what a client asks for. It returns why the session ends, if that is what it asks for.
 func (s *Session) fromClient(ctx context.Context, in fromClient) error {
-	s.lastSeen = s.now
+	if in.message.Type() != appendType || !s.handsFree() { // of an open microphone speech counts, and nothing else
+		s.lastSeen = s.now
+	}
 	if s.seatOf(in.peer) == nobody {
 		return nil // taken over meanwhile: what was still under way is not the session's any more
 	}
@@ -131,6 +133,13 @@ func (s *Session) trigger(ctx context.Context) error {
 
 // append takes speech, as an event or as a binary message. What is no audio takes no floor and interrupts nobody.
 func (s *Session) append(ctx context.Context, p Peer, m protocol.Message) error {
+	if s.handsFree() {
+		samples, err := s.samplesOf(p, m)
+		if err != nil {
+			return err
+		}
+		return s.overhear(ctx, p, samples)
+	}
 	switch {
 	case s.inFlight() && s.cfg.Version == 1:
 		return s.refuseInFlight()
@@ -167,9 +176,13 @@ func (s *Session) count() {
 }
 
 func (s *Session) commit(ctx context.Context, p Peer) error {
-	switch {
-	case s.inFlight(), !s.takeFloor(p):
+	if !s.mayEnd(p) {
 		return s.refuseInFlight()
+	}
+	switch {
+	case s.overhears():
+		s.commitHeard()
+		return nil
 	case s.settings.turns == Agent:
 		s.commitSpeech()
 		return nil
@@ -185,13 +198,30 @@ func (s *Session) commit(ctx context.Context, p Peer) error {
 	return nil
 }
 
+// mayEnd gives a peer the floor to say that what is being said has ended, or is to be forgotten: not within a turn, unless its
+// answer is held for that.
+func (s *Session) mayEnd(p Peer) bool {
+	if s.inFlight() && !s.overhears() || !s.takeFloor(p) {
+		return false
+	}
+	if s.inFlight() && !s.overhears() { // it was held for somebody who has left, and goes on
+		s.floor = nobody
+		return false
+	}
+	return true
+}
+
 // clear forgets what a peer has said so far.
 func (s *Session) clear(p Peer) {
-	if s.inFlight() || !s.takeFloor(p) {
+	if s.handsFree() {
+		s.mics[s.seatOf(p)].deafen()
+	}
+	if !s.mayEnd(p) {
 		return
 	}
+	held := s.held()
 	s.forget()
-	if s.machine.can(evCancel) {
+	if !held && s.machine.can(evCancel) {
 		s.enter(evCancel)
 	}
 }
@@ -252,7 +282,10 @@ func (s *Session) forget() {
 	s.chunks, s.floor = 0, nobody
 	if s.hearing != nil {
 		s.hearing.stop(errCancelled)
-		s.trace.end(s.now, outcomeCancelled)
+		s.speechTrace().end(s.now, outcomeCancelled)
 		s.hearing = nil
+	}
+	if s.held() {
+		s.goOn()
 	}
 }

@@ -12,8 +12,8 @@ import (
 const mailboxSize = 16
 
 // input is one thing that happens to a session. Everything that does comes through [Session.take], and nothing behind
-// it reads a clock or draws a random number by itself: what it takes is all that a session depends on, which is why a
-// journal has to record only there.
+// it reads a clock or draws a random number by itself: what it takes is all that a session depends on, and what it asks an
+// [Allowance] and a [VoiceDetector] on the way, which is why a journal has to record only there.
 type input interface{}
 
 type (
@@ -90,7 +90,9 @@ func (s *Session) Receive(ctx context.Context, p Peer, id string, m protocol.Mes
 type Audio struct{ PCM []byte }
 
 // Type implements [protocol.Message].
-func (Audio) Type() string { return "input_audio.append" }
+func (Audio) Type() string { return appendType }
+
+const appendType = "input_audio.append"
 
 // Reject hands over the error of a message from p's client that is no event, so that its answer keeps its place.
 func (s *Session) Reject(ctx context.Context, p Peer, id string, err error) error {

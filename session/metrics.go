@@ -103,6 +103,9 @@ func (s *Session) turnOver(a *answer, outcome string, cause error) {
 	}
 	s.trace.used(a.usage, a.times.added())
 	s.trace.end(s.now, outcome)
+	if a.hold != nil {
+		s.trace = a.hold.trace // what the user says goes on
+	}
 }
 
 // countRecognised counts and traces the final transcript.
@@ -110,7 +113,7 @@ func (s *Session) countRecognised() {
 	if s.cfg.Metrics != nil {
 		s.cfg.Metrics.stt.Observe(s.since(s.hearing.ended).Seconds())
 	}
-	s.trace.endHalf(s.now)
+	s.speechTrace().endHalf(s.now)
 }
 
 // counted is what a session has added to the metrics that all share. Owned by Run.

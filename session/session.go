@@ -14,7 +14,8 @@
 //
 // The files: mailbox.go is the one way in, peers.go who sits where, fsm.go the table of phases, settings.go what is in
 // force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, voice.go the sound of an
-// answer and filler.go what is said while there is none, opus.go how either may be written, tools.go and approvals.go what an
+// answer and filler.go what is said while there is none, handsfree.go how speech begins and ends by itself, hold.go what it
+// does to an answer, opus.go how sound may be written, tools.go and approvals.go what an
 // agent does and may do on the way, activity.go what is seen of that, history.go
 // what is remembered, events.go the numbered events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a session
 // beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is how
@@ -60,6 +61,11 @@ type Config struct {
 	Mock        Mock          // the fixed turn; required
 	Agents      []NamedEngine // a client may ask for any of them and gets the first if it does not; none: agent-backed turns say agent_unavailable
 	Transcriber Transcriber   // nil: speech says speech_unavailable
+
+	// Detector makes a detector of one stream of sound; nil: clients say themselves when a turn begins and ends. VAD is how
+	// it is used where clients do not say; what is zero has a default.
+	Detector func() VoiceDetector
+	VAD      protocol.VAD
 
 	// Synthesizers speak the answers of clients that want to hear them: the first one, and the next when one fails.
 	// None: answers are text alone.
@@ -165,6 +171,8 @@ type Session struct {
 	counted   counted                // in the metrics
 	asked     *protocol.SessionStart // what Configure was last asked for before Run
 	replayed  func(Event)            // takes the events of a replay; nil in a session that runs
+
+	mics [seats]*microphone // of a session that is hands-free; nil before the first sound
 }
 
 // New returns a session that is idle and has no peer. Nothing runs before [Session.Run].
@@ -179,6 +187,7 @@ func New(cfg Config) *Session {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	cfg.VAD = withDefaults(cfg.VAD)
 	cfg.Version = max(cfg.Version, 1)
 	cfg.Tracer = tracerOf(cfg.Tracer)
 	return &Session{
@@ -332,9 +341,10 @@ func (s *Session) lastWords(why error) {
 
 // tick ends whatever has waited for too long, and sets the timer for the next that might.
 func (s *Session) tick() error {
-	if u := s.hearing; u != nil && u.committed && s.since(u.ended) >= s.cfg.Recognise {
+	if u := s.hearing; u != nil && u.committed && s.since(u.asked) >= s.cfg.Recognise {
 		s.goDeaf(errNoFinal)
 	}
+	s.micSilent()
 	s.expire()
 	s.play()
 	s.ponder()
@@ -377,8 +387,9 @@ func (s *Session) nextTick() time.Duration {
 		next = s.cfg.Idle // the turn's own limits come first
 	}
 	if u := s.hearing; u != nil && u.committed {
-		next = min(next, s.cfg.Recognise-s.since(u.ended))
+		next = min(next, s.cfg.Recognise-s.since(u.asked))
 	}
+	next = min(next, s.nextMic())
 	if a := s.answer; a != nil {
 		next = min(next, a.nextTick(s.now, s.silentLimit(), s.isAlone()))
 	}

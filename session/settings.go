@@ -1,6 +1,8 @@
 package session
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -22,7 +24,8 @@ func (t settings) asked() protocol.SessionStart {
 	interrupt, approvals, input := t.terms.Interrupt, t.terms.Approvals, t.input
 	return protocol.SessionStart{
 		Turns: string(t.turns), Agent: t.terms.Agent, Interrupt: &interrupt, Approvals: &approvals,
-		Audio: &protocol.AudioFormats{Input: &input, Output: t.terms.Audio.Output}, Room: t.terms.Room,
+		Audio:         &protocol.AudioFormats{Input: &input, Output: t.terms.Audio.Output},
+		TurnDetection: t.terms.TurnDetection, VAD: t.terms.VAD, Room: t.terms.Room,
 	}
 }
 
@@ -72,6 +75,9 @@ func featuresOf(cfg *Config) []string {
 	if cfg.Codec != nil {
 		there = append(there, "opus")
 	}
+	if cfg.detects() {
+		there = append(there, detected)
+	}
 	if cfg.Mirror != nil {
 		there = append(there, "room")
 	}
@@ -92,7 +98,7 @@ func defaults(cfg *Config) settings {
 		Turns:         string(turns),
 		Agent:         cfg.agentName(),
 		Audio:         protocol.AudioFormats{Input: &input},
-		TurnDetection: "none",
+		TurnDetection: pressed,
 		Interrupt:     true,
 		Features:      featuresOf(cfg),
 	}}
@@ -108,6 +114,7 @@ func (s *Session) Configure(ask protocol.SessionStart) error {
 	}
 	s.settings = next
 	clear(s.streams[:])
+	s.openMicrophones()
 	return nil
 }
 
@@ -128,8 +135,8 @@ func (t *settings) apply(ask protocol.SessionStart, cfg *Config) error {
 		}
 		t.terms.Agent = ask.Agent
 	}
-	if ask.TurnDetection != "" && ask.TurnDetection != "none" {
-		return unsupported("turnDetection", "none")
+	if err := t.applyDetection(ask, cfg); err != nil {
+		return err
 	}
 	if ask.Room != "" {
 		if cfg.Mirror == nil {
@@ -162,6 +169,82 @@ func (s *Session) mirror(before string) {
 	if room := s.settings.terms.Room; room != before && s.cfg.Mirror != nil {
 		s.cfg.Mirror(s, room)
 	}
+}
+
+// Who ends the user's turn.
+const (
+	pressed  = "none" // the client does
+	detected = "vad"  // a detector of speech does
+)
+
+// detects says whether a detector can end turns here: somebody has to hear them, too.
+func (c *Config) detects() bool {
+	return c.Detector != nil && c.Transcriber != nil && c.Version >= 2
+}
+
+// The bounds of how speech is told from silence, and what holds where nobody says.
+const (
+	leastThreshold, mostThreshold = 0.05, 0.95
+	leastSpeech, mostSpeech       = 50, 2000  // ms
+	leastSilence, mostSilence     = 100, 5000 // ms
+)
+
+func withDefaults(v protocol.VAD) protocol.VAD {
+	return protocol.VAD{
+		Threshold: cmp.Or(v.Threshold, 0.5),
+		SpeechMs:  cmp.Or(v.SpeechMs, 200),
+		SilenceMs: cmp.Or(v.SilenceMs, 600),
+	}
+}
+
+// CheckVAD names what is out of bounds of how speech is told from silence, and the bounds; zeros are left to the session.
+func CheckVAD(v protocol.VAD) (setting, bounds string) {
+	v = withDefaults(v)
+	switch {
+	case v.Threshold < leastThreshold || v.Threshold > mostThreshold:
+		return "threshold", fmt.Sprintf("%v to %v", leastThreshold, mostThreshold)
+	case v.SpeechMs < leastSpeech || v.SpeechMs > mostSpeech:
+		return "speechMs", fmt.Sprintf("%d to %d", leastSpeech, mostSpeech)
+	case v.SilenceMs < leastSilence || v.SilenceMs > mostSilence:
+		return "silenceMs", fmt.Sprintf("%d to %d", leastSilence, mostSilence)
+	}
+	return "", ""
+}
+
+// applyDetection says who ends the user's turns. The settings of a detector are for one that is in force; what they leave out
+// stays as it is.
+func (t *settings) applyDetection(ask protocol.SessionStart, cfg *Config) error {
+	switch ask.TurnDetection {
+	case "":
+	case pressed:
+		t.terms.TurnDetection, t.terms.VAD = pressed, nil
+	case detected:
+		if !cfg.detects() {
+			return unsupported("turnDetection", pressed+": it has no recogniser, or nothing that detects speech. Run vela engines to see why")
+		}
+		vad := cfg.VAD
+		t.terms.TurnDetection, t.terms.VAD = detected, &vad
+	default:
+		return unsupported("turnDetection", "none or vad")
+	}
+	switch {
+	case t.terms.VAD != nil && t.turns != Agent:
+		return unsupported("turnDetection", "vad in agent-backed turns, none in deterministic ones")
+	case ask.VAD == nil:
+		return nil
+	case t.terms.VAD == nil:
+		return unsupported("vad", "it with turnDetection vad")
+	}
+	vad := protocol.VAD{
+		Threshold: cmp.Or(ask.VAD.Threshold, t.terms.VAD.Threshold),
+		SpeechMs:  cmp.Or(ask.VAD.SpeechMs, t.terms.VAD.SpeechMs),
+		SilenceMs: cmp.Or(ask.VAD.SilenceMs, t.terms.VAD.SilenceMs),
+	}
+	if setting, bounds := CheckVAD(vad); setting != "" {
+		return unsupported("vad."+setting, bounds)
+	}
+	t.terms.VAD = &vad
+	return nil
 }
 
 // The rates that speech is taken at, in Hz; it is resampled to that of the recognisers.
@@ -211,6 +294,6 @@ func unsupported(setting, there string) error {
 
 // asks says whether a session.start asks for anything.
 func asks(m protocol.SessionStart) bool {
-	return m.Turns != "" || m.Agent != "" || m.Audio != nil || m.TurnDetection != "" || m.Interrupt != nil ||
+	return m.Turns != "" || m.Agent != "" || m.Audio != nil || m.TurnDetection != "" || m.VAD != nil || m.Interrupt != nil ||
 		m.Approvals != nil || m.Room != "" || m.Language != "" || m.Metadata != nil
 }

@@ -475,6 +475,16 @@ func (v *voice) deadline() time.Time {
 	return v.lastSent.Add(min(v.duration(v.sent-v.played), playAhead) + playedLate)
 }
 
+// goOn goes on with the clocks after a hold: those that a client's playing is waited for by, and those of phrases.
+func (v *voice) goOn(away, held time.Duration) {
+	v.resume(away)
+	if !v.lastSent.IsZero() {
+		v.lastSent = v.lastSent.Add(held)
+	}
+	f := &v.filler
+	f.quiet, f.last = f.quiet.Add(held), f.last.Add(held)
+}
+
 // resume goes on with the clock for a client that was away for so long.
 func (v *voice) resume(away time.Duration) {
 	if !v.firstSent.IsZero() {
@@ -552,6 +562,9 @@ func (s *Session) play() {
 	v := a.voice
 	if a.offer() != nil {
 		a.times.firstSentence(s.now)
+	}
+	if a.hold != nil {
+		return
 	}
 	if at, ok := v.stallsAt(); ok && !s.isAlone() && !at.After(s.now) {
 		s.log.Info("the client has stopped playing", "answer", a.id)

@@ -17,11 +17,12 @@ import (
 )
 
 type sayCmd struct {
-	File  string `arg:"" help:"WAV file, PCM of any rate and up to 8 channels; - reads standard input."`
-	URL   string `help:"Gateway to speak to." default:"127.0.0.1:8080" env:"VELA_URL"`
-	Fast  bool   `help:"Send as fast as the gateway takes it, not at the speed of speech."`
-	Voice bool   `help:"Speak the answer, through paplay, aplay, play (SoX) or ffplay."`
-	Out   string `help:"WAV file to write the spoken answer to, instead." placeholder:"FILE.wav"`
+	File      string `arg:"" help:"WAV file, PCM of any rate and up to 8 channels; - reads standard input."`
+	URL       string `help:"Gateway to speak to." default:"127.0.0.1:8080" env:"VELA_URL"`
+	Fast      bool   `help:"Send as fast as the gateway takes it, not at the speed of speech."`
+	HandsFree bool   `help:"Let the gateway notice where the speech begins and ends, as with an open microphone."`
+	Voice     bool   `help:"Speak the answer, through paplay, aplay, play (SoX) or ffplay."`
+	Out       string `help:"WAV file to write the spoken answer to, instead." placeholder:"FILE.wav"`
 
 	Encoding string `help:"How sound travels, both ways: ${enum}." enum:"pcm16,opus" default:"pcm16"`
 }
@@ -78,12 +79,16 @@ func (c *sayCmd) Run(ctx context.Context, io streams) (err error) {
 		heard = newSpeaker(to, decode, func(ack protocol.PlaybackAck) bool { return conn.Send(ctx, ack) == nil })
 		defer heard.close()
 	}
-	if _, err := conn.Start(ctx, protocol.SessionStart{Audio: audio}); err != nil {
+	ask := protocol.SessionStart{Audio: audio}
+	if c.HandsFree {
+		ask.TurnDetection = "vad"
+	}
+	if _, err := conn.Start(ctx, ask); err != nil {
 		return err
 	}
 	fmt.Fprintf(io.err, "speaking %.1f s\n", speech.Duration(len(samples), speech.Rate).Seconds())
 	t := &teller{streams: io}
-	_, err = conn.Say(ctx, samples, client.SayOptions{Fast: c.Fast, On: func(m protocol.Message) {
+	_, err = conn.Say(ctx, samples, client.SayOptions{Fast: c.Fast, HandsFree: c.HandsFree, On: func(m protocol.Message) {
 		t.tell(m)
 		heard.hear(m)
 		t.note(heard.notice())
