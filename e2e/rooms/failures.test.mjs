@@ -93,7 +93,7 @@ test('the server is killed in the middle of an answer, and comes back', async (t
   const again = await meet(t, 'crash', 'ann', 'speaking');
   await again.write('hello');
   await answered(again, 'You said hello.');
-  assert.match(JSON.stringify(model.asked.at(-1)), /tell me a story.*Sentence/);
+  assert.match(JSON.stringify(model.asked.at(-1)), /tell me a story/); // and what was heard of the answer, if anything
 });
 
 test('the room is deleted, and made again', async (t) => {
