@@ -183,3 +183,28 @@ test('with a wrong key, or no server, the gateway serves on and says what is wro
   assert.equal((await fetch(`${none.url}/api/livekit/token`, { method: 'POST' })).status, 404);
   await assert.rejects(join(livekit.url, sign({ roomJoin: true, room: 'x' }, { apiSecret: 'wrong-secret-wrong-secret-wrong-secret' })));
 });
+
+test('nothing is left behind by rooms that come and go', async () => {
+  const visit = async (name) => {
+    const phone = await joinRoom(vela, name, 'ann');
+    await eventually(() => assert.equal(phone.state(), 'listening'), long);
+    await phone.write('hello');
+    await answered(phone, 'You said hello.');
+    await phone.send({ type: 'end_voice_session' });
+    await eventually(() => assert.equal(phone.agent(), undefined), long);
+    await phone.leave();
+  };
+  const before = await metric('vela_rooms');
+  const sessions = await metric('vela_sessions');
+  await visit('warm');
+  const goroutines = await eventually(async () => {
+    assert.equal(await metric('vela_rooms'), before);
+    return metric('go_goroutines');
+  }, long);
+  for (let i = 0; i < 6; i++) await visit(`guest ${i}`);
+  // A session waits to be come back to, with a goroutine of its own.
+  await eventually(async () => {
+    const waiting = (await metric('vela_sessions')) - sessions - 1;
+    assert.ok((await metric('go_goroutines')) <= goroutines + waiting, `${await metric('go_goroutines')}, ${goroutines} and ${waiting} before`);
+  }, long);
+});
