@@ -380,7 +380,7 @@ func FuzzJoin(f *testing.F) {
 func FuzzSplit(f *testing.F) {
 	f.Add([]byte("x"), uint16(15_000), uint8(7))
 	f.Fuzz(func(t *testing.T, unit []byte, times uint16, rotate uint8) {
-		object := bytes.Repeat(unit, min(int(times), 1<<20/max(1, len(unit))))
+		object := bytes.Repeat(unit, min(int(times), 1<<17/max(1, len(unit))))
 		packets := slices.Collect(ganglia.Split(object, uuid))
 		var j ganglia.Joiner
 		var got [][]byte
