@@ -26,6 +26,8 @@ export interface ConnectionStatus {
   retryAt: number | null;
   /** Until when the session can be resumed, in ms of the clock, while it waits for that; Infinity when nobody knows. Never in version 1. */
   keptUntil?: number;
+  /** What it is called while it is connected, where that is another word. */
+  word?: string;
 }
 
 export interface ConnectionOptions {

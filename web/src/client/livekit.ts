@@ -25,7 +25,8 @@ setLogLevel(LogLevel.silent); // it writes addresses with tokens in them
 
 /** Joins a room of LiveKit. This file is the only one that knows livekit-client. */
 export const joinLiveKit: JoinRoom = async ({ url, token }, events) => {
-  const room = new Room({ dataStream: { maxPayloadByteLength: longestText } });
+  // The microphone is not the room's: it stays open across rooms.
+  const room = new Room({ dataStream: { maxPayloadByteLength: longestText }, stopLocalTrackOnUnpublish: false });
   const joined = new Joined(room, events);
   try {
     await room.connect(url, token, { maxRetries: 1, peerConnectionTimeout: joinsWithin, websocketTimeout: joinsWithin });
@@ -105,7 +106,7 @@ class Joined implements JoinedRoom {
     const { localParticipant } = this.#room;
     const before = this.#microphone?.track;
     this.#microphone = undefined;
-    if (before) await localParticipant.unpublishTrack(before);
+    if (before) await localParticipant.unpublishTrack(before, false);
     if (!microphone) return;
     microphone.enabled = false; // nothing is heard before it is muted
     const publication = await localParticipant.publishTrack(microphone, { source: Track.Source.Microphone });
@@ -127,7 +128,7 @@ class Joined implements JoinedRoom {
 
   leave(): void {
     this.#left = true;
-    void this.#room.disconnect().catch(() => {});
+    void this.#room.disconnect(false).catch(() => {});
     for (const element of this.#sounds.values()) element.remove();
     this.#sounds.clear();
   }

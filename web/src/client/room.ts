@@ -1,4 +1,4 @@
-import { errorCodes, type ClientEventV2, type ErrorCode, type ServerEventV2, type SessionReadyPayloadV2 } from '@vela/protocol';
+import type { ClientEventV2, ErrorCode, ServerEventV2, SessionReadyPayloadV2 } from '@vela/protocol';
 import type { Admission, Place, Refusal } from './admission';
 import { fullJitter } from './backoff';
 import type { ClientOptions, Session } from './client';
@@ -84,6 +84,8 @@ export interface RoomClientOptions extends Omit<ClientOptions, 'url' | 'socket' 
   summon(room: string, token: string | null): Promise<void>;
   /** Each update of what is said, by whoever says it. */
   onWords?(words: Words): void;
+  /** What the agent does, as it says by lk.agent.state; null while none is there. */
+  onAgent?(state: string | null): void;
 }
 
 /** How long an agent has to come by itself, and how long after it was asked for, in ms. */
@@ -98,6 +100,15 @@ const endsWithin = 2000;
 
 /** What of the protocol's events an agent says as they are, on vela-events. What else is said has its own place in a room. */
 const asTheyAre = new Set<string>(['approval.request', 'tool.call', 'tool.result', 'thinking.delta', 'turn.metrics']);
+
+/** The codes of the protocol's errors. Their table with its words is not for a page that has words of its own. */
+const codes: Record<ErrorCode, true> = {
+  invalid_json: true, invalid_message: true, mocked_turn_in_flight: true, turn_in_flight: true, audio_too_long: true, rate_limited: true,
+  agent_unavailable: true, agent_failed: true, agent_timeout: true, speech_unavailable: true, speech_failed: true, session_limit: true,
+  internal: true, turn_interrupted: true, unsupported: true, session_gone: true,
+};
+
+const isCode = (text: unknown): text is ErrorCode => typeof text === 'string' && Object.hasOwn(codes, text);
 
 /**
  * A session of version 2 in a LiveKit room: what an agent says there, as the events of the protocol, and what is sent to it, as a room takes it.
@@ -257,8 +268,8 @@ export class RoomClient implements Session {
   /** What the agent answers instead of doing it: a code of the protocol's, where it has one. */
   #refused(error: unknown): void {
     const { data, message } = (typeof error === 'object' && error !== null ? error : {}) as { data?: unknown; message?: unknown };
-    const known = typeof data === 'string' && Object.hasOwn(errorCodes, data);
-    this.#failed(known ? (data as ErrorCode) : 'internal', typeof message === 'string' && known ? message : '');
+    if (isCode(data)) this.#failed(data, typeof message === 'string' ? message : '');
+    else this.#failed('internal', '');
   }
 
   #failed(code: ErrorCode, message: string): void {
@@ -375,6 +386,7 @@ export class RoomClient implements Session {
     this.#forgetSaid();
     this.#room?.leave();
     this.#room = null;
+    if (this.#agent) this.#o.onAgent?.(null);
     this.#agent = null;
     this.#ready = null;
     this.#holding = false;
@@ -401,6 +413,7 @@ export class RoomClient implements Session {
   #meet(agent: RoomAgent | null): void {
     const before = this.#agent;
     this.#agent = agent;
+    this.#o.onAgent?.(agent?.state ?? null);
     if (!agent) {
       if (before) this.#agentLeft();
       else this.#set({ state: 'connecting', cause: null, retryAt: null });
@@ -421,7 +434,7 @@ export class RoomClient implements Session {
       sessionId: room, protocol: 2, resumed: recovered, recovered, resumeToken: '', resumeWindowMs: 0, lastSeq: 0,
       turns: 'agent', agent: agent ?? '', audio: {}, turnDetection: 'none', interrupt, approvals, room, features: [],
     };
-    this.#set({ state: 'connected', cause: null, retryAt: null });
+    this.#set({ state: 'connected', cause: null, retryAt: null, word: 'In the room' });
     this.#o.onEvent({ type: 'session.ready', payload: this.#ready });
     this.#start({ interrupt, approvals, ...(agent !== undefined && { agent }) });
     this.#command({ type: 'tts-mode', value: this.#speaks ? 'on' : 'off' });
@@ -476,7 +489,7 @@ export class RoomClient implements Session {
         if (event.severity !== 'error') return;
         // The title of an error of the session's is its code in words.
         const code = event.title.toLowerCase().replaceAll(' ', '_');
-        if (Object.hasOwn(errorCodes, code)) return this.#failed(code as ErrorCode, event.message);
+        if (isCode(code)) return this.#failed(code, event.message);
         return this.#failed(saidOnly as ErrorCode, `${event.title}: ${event.message}`);
       }
       default: // what is said comes as text streams
