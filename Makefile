@@ -1,7 +1,9 @@
 # Vela. `make run` is the product, `make test` the proof; both set up what they need.
 
-# Speech recognition is in the build where its library is; without it everything else runs.
-TAGS  := $(shell pkg-config --exists pocketsphinx 2>/dev/null && echo pocketsphinx)
+# Speech recognition, and sound in LiveKit rooms, are in the build where their libraries are; without them everything
+# else runs.
+TAGS  := $(shell pkg-config --exists pocketsphinx 2>/dev/null && echo pocketsphinx) \
+         $(shell pkg-config --exists opus 2>/dev/null && echo livekit nolibopusfile)
 ADDR  ?= $(if $(LAN),0.0.0.0:8443,127.0.0.1:8080)
 TURNS ?= agent
 GO    := go
@@ -13,7 +15,7 @@ LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
 LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check test-go test-web test-e2e e2e-openclaw bench fuzz generate clean packages packages-test
+.PHONY: help run build livekit test check test-go test-web test-e2e e2e-openclaw bench fuzz generate clean packages packages-test
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -24,6 +26,9 @@ run: packages ## Set up, build and start the gateway: hold the button on its pag
 
 build: web/dist/index.html ## Build the page and the program, bin/vela
 	$(GO) build -tags '$(TAGS)' -o bin/vela ./gateway/cmd/vela
+
+livekit: bin/livekit-server ## Build the real LiveKit server and start it on loopback, for development: port 7880, key devkey
+	./bin/livekit-server --config e2e/livekit/server.yaml
 
 test: packages packages-test ## Set up and run every test
 	@$(MAKE) --no-print-directory check test-web build test-go test-e2e
@@ -42,7 +47,7 @@ test-go: ## The Go tests, with the race detector
 test-web: web/node_modules ## The page's unit tests and types
 	cd web && npm run --silent typecheck && npm test --silent
 
-test-e2e: build e2e/node_modules ## The built program from outside: scripted turns, a real browser
+test-e2e: build bin/livekit-server e2e/node_modules ## The built program from outside: scripted turns, a real browser
 	cd e2e && $(GO) test -race -count=1 -timeout 20m ./...
 
 e2e-openclaw: build ## The built program against the real OpenClaw, which is installed first: 850 MB, some minutes
@@ -74,6 +79,10 @@ packages:
 
 packages-test:
 	@.ci/packages test
+
+# A module of its own: what the server needs, nothing of Vela's may depend on. The first time it takes minutes.
+bin/livekit-server: e2e/livekit/go.mod e2e/livekit/go.sum
+	cd e2e/livekit && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o ../../$@ github.com/livekit/livekit-server/cmd/server
 
 web/node_modules: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund --loglevel=error

@@ -28,6 +28,8 @@ type File struct {
 	mcp    map[string]mcpServer
 	ears   []earSpec   // the first one recognises speech, and the next where one fails; none: PocketSphinx
 	voices []voiceSpec // the first one speaks, and the next where one fails; none: flite
+
+	livekit liveKitSpec
 }
 
 // spec is one agent as the file has it.
@@ -197,11 +199,12 @@ func parseFile(text []byte) (File, error) {
 		MCP     entries     `yaml:"mcp"`
 		Ears    []earSpec   `yaml:"ears"`
 		Voices  []voiceSpec `yaml:"voices"`
+		LiveKit liveKitSpec `yaml:"livekit"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &top, yaml.Strict()); err != nil {
 		return File{}, inLine(err)
 	}
-	f := File{mcp: map[string]mcpServer{}, ears: top.Ears, voices: top.Voices}
+	f := File{mcp: map[string]mcpServer{}, ears: top.Ears, voices: top.Voices, livekit: top.LiveKit}
 	for _, node := range top.MCP {
 		name, server := node.Key.GetToken().Value, mcpServer{line: lineOf(node.Key)}
 		if err := yaml.NodeToValue(node.Value, &server, yaml.Strict()); err != nil {
@@ -233,6 +236,9 @@ func parseFile(text []byte) (File, error) {
 		if err := checkKind(v.Kind, voiceKinds, v.check()); err != nil {
 			return File{}, fmt.Errorf("line %d: voice %d: %w", v.line, i+1, err)
 		}
+	}
+	if err := f.livekit.check(); err != nil {
+		return File{}, fmt.Errorf("line %d: livekit: %w", f.livekit.line, err)
 	}
 	return f, f.putFirst(top.Default)
 }

@@ -117,6 +117,7 @@ func (p *player) head(mock Mock) error {
 		cfg.Synthesizers = append(cfg.Synthesizers, recorded{})
 	}
 	cfg.Allowance = p
+	cfg.Mirror = func(*Session, string) {}
 	p.s = New(cfg)
 	p.s.replayed = func(e Event) { p.came = append(p.came, appendEvent(nil, e)) }
 	if err := p.configure(h.Settings); err != nil {

@@ -3,6 +3,8 @@ package session
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"vela/protocol"
 	"vela/session/speech"
@@ -20,7 +22,7 @@ func (t settings) asked() protocol.SessionStart {
 	interrupt, approvals, input := t.terms.Interrupt, t.terms.Approvals, t.input
 	return protocol.SessionStart{
 		Turns: string(t.turns), Agent: t.terms.Agent, Interrupt: &interrupt, Approvals: &approvals,
-		Audio: &protocol.AudioFormats{Input: &input, Output: t.terms.Audio.Output},
+		Audio: &protocol.AudioFormats{Input: &input, Output: t.terms.Audio.Output}, Room: t.terms.Room,
 	}
 }
 
@@ -63,10 +65,14 @@ func (s *Session) mock() NamedEngine { return NamedEngine{Engine: s.cfg.Mock} }
 var features = []string{"text", "audio_in", "resume", "history"}
 
 func featuresOf(cfg *Config) []string {
-	if len(cfg.Synthesizers) == 0 {
-		return features
+	there := slices.Clip(features)
+	if len(cfg.Synthesizers) > 0 {
+		there = append(there, "audio_out")
 	}
-	return append(slices.Clip(features), "audio_out")
+	if cfg.Mirror != nil {
+		there = append(there, "room")
+	}
+	return there
 }
 
 func defaults(cfg *Config) settings {
@@ -122,7 +128,13 @@ func (t *settings) apply(ask protocol.SessionStart, cfg *Config) error {
 		return unsupported("turnDetection", "none")
 	}
 	if ask.Room != "" {
-		return unsupported("room", "no room")
+		if cfg.Mirror == nil {
+			return unsupported("room", "no room")
+		}
+		if !isRoom(ask.Room) {
+			return unsupported("room", "rooms whose names have up to 128 bytes and no control characters")
+		}
+		t.terms.Room = ask.Room
 	}
 	if lang := strings.ToLower(ask.Language); lang != "" && lang != "en" && lang != "en-us" {
 		return unsupported("language", "en-US")
@@ -134,6 +146,18 @@ func (t *settings) apply(ask protocol.SessionStart, cfg *Config) error {
 		t.terms.Approvals = *ask.Approvals
 	}
 	return t.applyAudio(ask.Audio, cfg)
+}
+
+// isRoom says whether a room may be called this.
+func isRoom(name string) bool {
+	return len(name) <= 128 && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// mirror has the room show the session that is in force now, if it was another one before.
+func (s *Session) mirror(before string) {
+	if room := s.settings.terms.Room; room != before && s.cfg.Mirror != nil {
+		s.cfg.Mirror(s, room)
+	}
 }
 
 // The rates that speech is taken at, in Hz; it is resampled to that of the recognisers.

@@ -177,11 +177,14 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 	return s, st.Token, nil
 }
 
-// stillThere is kept settings without what this process has not: the first agent stands in for one that is gone, and
-// text for a voice. The client is told when it resumes.
+// stillThere is kept settings without what this process has not: the first agent stands in for one that is gone,
+// text for a voice, and no room for a room. The client is told when it resumes.
 func stillThere(ask protocol.SessionStart, cfg *Config) protocol.SessionStart {
 	if cfg.agent(ask.Agent) == nil {
 		ask.Agent = ""
+	}
+	if cfg.Mirror == nil {
+		ask.Room = ""
 	}
 	if ask.Audio != nil && len(cfg.Synthesizers) == 0 {
 		audio := *ask.Audio

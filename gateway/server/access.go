@@ -67,11 +67,15 @@ func (s *Server) ownHostOnly(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// secureHeaders go with every answer. The page needs nothing from elsewhere.
-func secureHeaders(next echo.HandlerFunc) echo.HandlerFunc {
+// secureHeaders go with every answer. The page needs nothing from elsewhere but LiveKit, where there is one.
+func (s *Server) secureHeaders(next echo.HandlerFunc) echo.HandlerFunc {
+	policy := "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+	if s.cfg.Rooms != nil {
+		policy += "; connect-src 'self' " + s.cfg.Rooms.Address()
+	}
 	return func(c echo.Context) error {
 		h := c.Response().Header()
-		h.Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")

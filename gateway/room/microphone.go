@@ -1,0 +1,118 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/livekit/media-sdk/jitter"
+	"github.com/pion/rtp"
+	"github.com/pion/rtp/codecs"
+
+	"vela/session/speech"
+)
+
+const (
+	reorder  = 60 * time.Millisecond  // how long a packet waits for one that is missing before it
+	drain    = 150 * time.Millisecond // how long after a mute what is still under way belongs to the utterance
+	rtpRate  = 48000                  // of Opus, whatever it holds (RFC 7587 section 4.1)
+	maxFrame = speech.Rate / 1000 * 120
+	maxGap   = rtpRate // a second: what a sender left out in silence is filled in up to here
+)
+
+// microphone is one participant's track. The room opens, mutes and closes it; its packets are read, put in order and
+// decoded in a goroutine of the connection's.
+type microphone struct {
+	who
+	sid     string
+	packets packets
+	muted   atomic.Bool
+	closed  atomic.Bool
+
+	// Owned by run.
+	next    uint32 // RTP time that the next packet begins at
+	going   bool   // next holds
+	samples [maxFrame]int16
+}
+
+// packets are a track's, as pion reads them.
+type packets interface {
+	read() (*rtp.Packet, error)
+	SetReadDeadline(time.Time) error
+}
+
+// mute ends an utterance, or lets the next one begin.
+func (m *microphone) mute(on bool) {
+	m.muted.Store(on)
+	deadline := time.Time{}
+	if on {
+		deadline = time.Now().Add(drain)
+	}
+	_ = m.packets.SetReadDeadline(deadline) // it fails on a track that is gone: run ends then
+}
+
+// close ends run.
+func (m *microphone) close() {
+	m.closed.Store(true)
+	_ = m.packets.SetReadDeadline(time.Now())
+}
+
+// run reads until the track is gone, closed or ctx is done.
+func (m *microphone) run(ctx context.Context, dec decoder, post func(input) bool, metrics *Metrics) {
+	stop := context.AfterFunc(ctx, m.close)
+	defer stop()
+	defer post(fell{m})
+	lost := uint64(0)
+	buffer := jitter.NewBuffer(&codecs.OpusPacket{}, reorder, func(ps []jitter.ExtPacket) {
+		for _, p := range ps {
+			if samples := m.decode(dec, p.Packet); len(samples) > 0 {
+				post(frame{m, samples})
+			}
+		}
+	}, jitter.WithPacketLossHandler(func(missing, late uint64) {
+		metrics.lostIn(missing + late - lost)
+		lost = missing + late
+	}))
+	defer buffer.Close()
+	drained := m.muted.Load()
+	for {
+		p, err := m.packets.read()
+		var timeout net.Error
+		switch {
+		case m.closed.Load():
+			return
+		case errors.As(err, &timeout) && timeout.Timeout():
+			if m.muted.Load() && !drained {
+				drained = true
+				post(fell{m})
+			}
+			_ = m.packets.SetReadDeadline(time.Time{})
+			continue
+		case err != nil:
+			return
+		}
+		metrics.packetIn(len(p.Payload))
+		if !m.muted.Load() {
+			drained = false
+		}
+		if !drained {
+			buffer.Push(p)
+		}
+	}
+}
+
+// decode makes samples of a packet, behind silence for what its sender left out.
+func (m *microphone) decode(dec decoder, p *rtp.Packet) []int16 {
+	n, err := dec.Decode(p.Payload, m.samples[:])
+	if err != nil || n == 0 {
+		return nil // no Opus, or an empty packet
+	}
+	var out []int16
+	if gap := p.Timestamp - m.next; m.going && gap <= maxGap {
+		out = make([]int16, int(gap)/(rtpRate/speech.Rate), int(gap)/(rtpRate/speech.Rate)+n)
+	}
+	m.next, m.going = p.Timestamp+uint32(n*(rtpRate/speech.Rate)), true
+	return append(out, m.samples[:n]...)
+}
