@@ -127,7 +127,7 @@ func (c *Config) setDefaults() {
 func (s *Server) routes() {
 	e := s.echo
 	e.HideBanner, e.HidePort = true, true
-	e.Use(s.ownHostOnly, s.secureHeaders, s.authenticate)
+	e.Use(s.ownHostOnly, secureHeaders, s.authenticate)
 	e.GET("/ws", s.serveSocket)
 	e.GET("/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "ok\n") })
 	e.GET("/readyz", s.serveReady)
