@@ -2,12 +2,14 @@ import {
   ConnectionError,
   ConnectionErrorReason,
   DisconnectReason,
+  LocalAudioTrack,
   LogLevel,
   Room,
   RoomEvent,
   RpcError,
   setLogLevel,
   Track,
+  type LocalTrack,
   type LocalTrackPublication,
   type RemoteParticipant,
   type RemoteTrack,
@@ -108,10 +110,11 @@ class Joined implements JoinedRoom {
     this.#microphone = undefined;
     if (before) await localParticipant.unpublishTrack(before, false);
     if (!microphone) return;
-    microphone.enabled = false; // nothing is heard before it is muted
-    const publication = await localParticipant.publishTrack(microphone, { source: Track.Source.Microphone });
-    await publication.mute();
-    this.#microphone = publication;
+    // Muted before it is published: what is open is heard, and silences the agent.
+    const track = new LocalAudioTrack(microphone, undefined, true);
+    await track.mute();
+    const itself = track as unknown as LocalTrack; // which it is, but for exactOptionalPropertyTypes
+    this.#microphone = await localParticipant.publishTrack(itself, { source: Track.Source.Microphone });
   }
 
   mute(muted: boolean): void {

@@ -19,7 +19,7 @@ export function RoomBar({ phone, onHandsFree, onLeave }: { phone: Phone; onHands
           {handsFree && <i class="live" aria-hidden="true" />}
           Hands-free
         </button>
-        <button id="whole" type="button" class="button quiet" aria-pressed={whole} aria-controls="conversation" onClick={() => (phone.whole.value = !whole)}>
+        <button id="whole" type="button" class="button quiet" aria-pressed={whole} onClick={() => (phone.whole.value = !whole)}>
           Conversation
         </button>
         <button id="leave" type="button" class="button quiet" onClick={onLeave}>
