@@ -47,6 +47,7 @@ type connection struct {
 
 	mu   sync.Mutex
 	up   chan struct{} // closed while the connection is there
+	sid  string        // ours
 	sink *lksdk.LocalParticipant
 }
 
@@ -65,6 +66,7 @@ func dial(ctx context.Context, r *Room, t ticket) (line, error) {
 	}
 	c.setUp(true)
 	c.sink = c.room.LocalParticipant
+	c.sid = c.sink.SID()
 	if err := c.publish(); err != nil {
 		c.close()
 		return nil, err
@@ -123,8 +125,8 @@ func (c *connection) callbacks() *lksdk.RoomCallback {
 		OnParticipantConnected:    func(p *lksdk.RemoteParticipant) { c.post(came{identity: p.Identity(), agent: isAgent(p)}) },
 		OnParticipantDisconnected: func(p *lksdk.RemoteParticipant) { c.post(left{p.Identity()}) },
 		OnDisconnectedWithReason:  func(lksdk.DisconnectionReason) { c.from.over(disconnected(c.room.DisconnectReason())) },
-		OnReconnecting:            func() { c.setUp(false) },
-		OnReconnected:             func() { c.setUp(true) },
+		OnReconnecting:            c.reconnecting,
+		OnReconnected:             c.reconnected,
 		ParticipantCallback: lksdk.ParticipantCallback{
 			OnTrackPublished:  func(pub *lksdk.RemoteTrackPublication, _ *lksdk.RemoteParticipant) { subscribe(pub) },
 			OnTrackSubscribed: c.opened,
@@ -135,6 +137,26 @@ func (c *connection) callbacks() *lksdk.RoomCallback {
 			OnTrackUnmuted: func(pub lksdk.TrackPublication, _ lksdk.Participant) { c.post(muted{pub.SID(), false}) },
 			OnDataPacket:   c.data,
 		},
+	}
+}
+
+func (c *connection) reconnecting() {
+	c.from.log.Info("connection lost, and made again")
+	c.setUp(false)
+}
+
+// reconnected follows a connection that was made again. LiveKit gives us another SID when it has forgotten us, after its
+// own restart: what was under way is lost then, and who was here has to come again.
+func (c *connection) reconnected() {
+	sid := c.sink.SID()
+	c.mu.Lock()
+	anew := sid != c.sid
+	c.sid = sid
+	c.mu.Unlock()
+	c.from.log.Info("connected again", "anew", anew)
+	c.setUp(true)
+	if anew {
+		c.post(again{})
 	}
 }
 

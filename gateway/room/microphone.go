@@ -15,11 +15,13 @@ import (
 )
 
 const (
-	reorder  = 60 * time.Millisecond  // how long a packet waits for one that is missing before it
-	drain    = 150 * time.Millisecond // how long after a mute what is still under way belongs to the utterance
-	rtpRate  = 48000                  // of Opus, whatever it holds (RFC 7587 section 4.1)
-	maxFrame = speech.Rate / 1000 * 120
-	maxGap   = rtpRate // a second: what a sender left out in silence is filled in up to here
+	reorder    = 60 * time.Millisecond  // how long a packet waits for one that is missing before it
+	drain      = 150 * time.Millisecond // how long after a mute what is still under way belongs to the utterance
+	rtpRate    = 48000                  // of Opus, whatever it holds (RFC 7587 section 4.1)
+	maxFrame   = speech.Rate / 1000 * 120
+	breath     = 500 * time.Millisecond // of silence, after which somebody who was not heard may begin
+	quietLevel = -50.0                  // dBFS: what is below is no speech
+	maxGap     = rtpRate                // a second: what a sender left out in silence is filled in up to here
 )
 
 // microphone is one participant's track. The room opens, mutes and closes it; its packets are read, put in order and
@@ -30,6 +32,10 @@ type microphone struct {
 	packets packets
 	muted   atomic.Bool
 	closed  atomic.Bool
+
+	// Owned by the room.
+	refused bool          // what it says now began while somebody else had the floor: it is not heard to its end
+	silence time.Duration // how long it has been silent since
 
 	// Owned by run.
 	next    uint32 // RTP time that the next packet begins at
@@ -57,6 +63,23 @@ func (m *microphone) mute(on bool) {
 func (m *microphone) close() {
 	m.closed.Store(true)
 	_ = m.packets.SetReadDeadline(time.Now())
+}
+
+// mayBegin says whether a microphone may take the floor now: not in the middle of what was not heard from its beginning.
+func (m *microphone) mayBegin(samples []int16) bool {
+	if !m.refused {
+		return true
+	}
+	if speech.Level(samples) > quietLevel {
+		m.silence = 0
+		return false
+	}
+	m.silence += speech.Duration(len(samples), speech.Rate)
+	if m.silence < breath {
+		return false
+	}
+	m.refused, m.silence = false, 0
+	return true
 }
 
 // run reads until the track is gone, closed or ctx is done.

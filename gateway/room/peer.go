@@ -1,6 +1,7 @@
 package room
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"sync"
@@ -36,8 +37,10 @@ type who struct {
 }
 
 func newPeer(r *Room) *peer {
-	p := &peer{changed: make(chan struct{}, 1), state: protocol.Idle, over: r.over}
-	p.publisher = newPublisher(newRenderer(r.session.ID(), r.cfg), r.metrics, func() { r.over(errBehind) })
+	before := r.memory
+	before.state = cmp.Or(before.state, protocol.Idle)
+	p := &peer{changed: make(chan struct{}, 1), state: before.state, over: r.over}
+	p.publisher = newPublisher(newRenderer(r.session.ID(), before.state, r.cfg), before, r.metrics, func() { r.over(errBehind) })
 	p.player = newPlayer(r.metrics)
 	return p
 }

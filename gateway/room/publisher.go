@@ -37,24 +37,26 @@ type publisher struct {
 	metrics  *Metrics
 	behind   func()        // called once, when too much waits
 	wake     chan struct{} // of size 1
+	state    string        // the last that was said; owned by run
 
 	mu      sync.Mutex
 	waiting []waiting
 	bytes   int
 	full    bool
-	carried uint64        // the last event that was, whole
+	carried memory
 	idle    chan struct{} // closed when nothing waits; nil while nobody asks
 }
 
-// waiting is an event, and who it is of if it is of the user's; or an object of ganglia-events.
+// waiting is an event, and who it is of if it is of the user's; or an object of ganglia-events; or a restart.
 type waiting struct {
-	event  session.Event
-	from   who
-	object any
+	event   session.Event
+	from    who
+	object  any
+	restart bool
 }
 
-func newPublisher(r *renderer, m *Metrics, behind func()) *publisher {
-	return &publisher{renderer: r, metrics: m, behind: behind, wake: make(chan struct{}, 1)}
+func newPublisher(r *renderer, before memory, m *Metrics, behind func()) *publisher {
+	return &publisher{renderer: r, carried: before, metrics: m, behind: behind, wake: make(chan struct{}, 1)}
 }
 
 // put puts an event behind those that wait.
@@ -62,6 +64,9 @@ func (p *publisher) put(e session.Event, from who) { p.add(waiting{event: e, fro
 
 // say puts an object of ganglia-events behind the events that wait.
 func (p *publisher) say(object any) { p.add(waiting{object: object}) }
+
+// restart says again what participants who come anew cannot know: the agent's state, and what it has said so far.
+func (p *publisher) restart() { p.add(waiting{restart: true}) }
 
 func (p *publisher) add(w waiting) {
 	p.mu.Lock()
@@ -143,9 +148,13 @@ func (p *publisher) next() (waiting, bool) {
 }
 
 func (p *publisher) carry(ctx context.Context, to carrier, w waiting) error {
-	packets, state := p.renderer.render(w)
-	if state != "" {
+	packets := p.renderer.render(w)
+	if w.restart {
+		p.state = ""
+	}
+	if state := agentStates[p.renderer.state]; state != p.state {
 		to.agentState(state)
+		p.state = state
 	}
 	for _, packet := range packets {
 		if err := to.carry(ctx, packet); err != nil {
@@ -153,16 +162,15 @@ func (p *publisher) carry(ctx context.Context, to carrier, w waiting) error {
 		}
 		p.metrics.sent(packet)
 	}
-	if w.event.Seq > 0 {
-		p.mu.Lock()
-		p.carried = w.event.Seq
-		p.mu.Unlock()
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.carried.any, p.carried.state = true, p.renderer.state
+	p.carried.last = max(p.carried.last, w.event.Seq)
 	return nil
 }
 
-// last is the number of the last event that was carried, whole.
-func (p *publisher) last() uint64 {
+// shown is what has been carried, whole.
+func (p *publisher) shown() memory {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.carried

@@ -40,6 +40,7 @@ type renderer struct {
 	content     bool   // also send content events
 	transcripts bool   // also send agent_transcript and user_transcript
 	newID       func() uuid.UUID
+	state       protocol.State
 	answer      *segment // nil while the agent says nothing
 	partial     bool     // some of what the user says has been shown
 }
@@ -48,53 +49,58 @@ type renderer struct {
 type segment struct {
 	id, stream string
 	chunks     uint64
-	text       strings.Builder
+	text       strings.Builder // so far
 }
 
-func newRenderer(sessionID string, cfg *Config) *renderer {
+func newRenderer(sessionID string, state protocol.State, cfg *Config) *renderer {
 	return &renderer{
+		state:  state,
 		prefix: sessionID[:min(8, len(sessionID))] + "-", content: !cfg.NoContent, transcripts: cfg.Transcripts, newID: uuid.New,
 	}
 }
 
-// render makes the packets of one event, and says what the agent's state is now, if that has changed.
-func (r *renderer) render(w waiting) (packets []*livekit.DataPacket, state string) {
-	if w.object != nil {
-		return r.object(w.object), ""
+// render makes the packets of one event.
+func (r *renderer) render(w waiting) []*livekit.DataPacket {
+	switch {
+	case w.restart:
+		return r.restart(w.event.At)
+	case w.object != nil:
+		return r.object(w.object)
 	}
 	switch m := w.event.Message.(type) {
 	case protocol.SessionReady:
-		return r.ready(m), ""
+		return r.ready(m)
 	case protocol.SessionState:
-		return nil, agentStates[m.Value]
+		r.state = m.Value
+		return nil
 	case protocol.TranscriptPartial:
 		r.partial = true
-		return r.user(w, m.ItemID, m.Text, false), ""
+		return r.user(w, m.ItemID, m.Text, false)
 	case protocol.TranscriptFinal:
 		if m.Text == "" && !r.partial {
-			return nil, ""
+			return nil
 		}
 		r.partial = false
-		return r.user(w, m.ItemID, m.Text, true), ""
+		return r.user(w, m.ItemID, m.Text, true)
 	case protocol.ResponseTextDelta:
-		return r.delta(w.event, m), ""
+		return r.delta(w.event, m)
 	case protocol.ResponseCompleted, protocol.ResponseCancelled:
-		return r.end(), ""
+		return r.end()
 	case protocol.Error:
-		return r.failed(m), ""
+		return r.failed(m)
 	case ganglia.Status:
-		return r.object(m), ""
+		return r.object(m)
 	case ganglia.Artifact:
 		if m.SegmentID != "" {
 			m.SegmentID = r.prefix + m.SegmentID
 		}
-		return r.object(m), ""
+		return r.object(m)
 	case protocol.ApprovalRequest:
 		return []*livekit.DataPacket{user(topicVela, protocol.AppendEnvelope(nil, protocol.Envelope{
 			Seq: w.event.Seq, TS: w.event.At, Message: m,
-		}))}, ""
+		}))}
 	}
-	return nil, ""
+	return nil
 }
 
 // agentStates are the states by the names that LiveKit's clients know.
@@ -155,6 +161,7 @@ func (r *renderer) delta(e session.Event, m protocol.ResponseTextDelta) (packets
 		packets = append(packets, header("", r.answer.stream, e.At, map[string]string{attrSegment: r.answer.id, attrFinal: "true"}))
 	}
 	a := r.answer
+	a.text.WriteString(m.Text)
 	for piece := range pieces(m.Text) {
 		packets = append(packets, chunk("", a.stream, a.chunks, piece))
 		a.chunks++
@@ -163,8 +170,22 @@ func (r *renderer) delta(e session.Event, m protocol.ResponseTextDelta) (packets
 		packets = append(packets, r.object(ganglia.Content{Delta: m.Text})...)
 	}
 	if r.transcripts {
-		a.text.WriteString(m.Text)
 		packets = append(packets, r.object(ganglia.AgentTranscript{SegmentID: a.id, Delta: m.Text, Text: a.text.String()})...)
+	}
+	return packets
+}
+
+// restart begins the present segment's stream again, with all that was said: the one before is lost.
+func (r *renderer) restart(at int64) (packets []*livekit.DataPacket) {
+	a := r.answer
+	if a == nil {
+		return nil
+	}
+	a.stream, a.chunks = r.newID().String(), 0
+	packets = append(packets, header("", a.stream, at, map[string]string{attrSegment: a.id, attrFinal: "true"}))
+	for piece := range pieces(a.text.String()) {
+		packets = append(packets, chunk("", a.stream, a.chunks, piece))
+		a.chunks++
 	}
 	return packets
 }

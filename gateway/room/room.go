@@ -31,16 +31,22 @@ type Room struct {
 	connect func(context.Context, *Room, ticket) (line, error)
 
 	// Owned by attend.
-	line    line
-	peer    *peer
-	people  map[string]bool        // by identity: who is here, without agents
-	mics    map[string]*microphone // by the track's SID
-	holder  *microphone            // who speaks, until the final transcript
-	refs    int                    // so far: they make the ids of messages to the session
-	empty   *time.Timer            // runs while nobody is here
-	hold    *time.Timer            // runs while nobody says anything
-	shown   uint64                 // the last event that the room was shown by a connection before this one
-	resumed bool                   // there was one
+	line   line
+	peer   *peer
+	people map[string]bool        // by identity: who is here, without agents
+	mics   map[string]*microphone // by the track's SID
+	holder *microphone            // who speaks, until the final transcript
+	refs   int                    // so far: they make the ids of messages to the session
+	empty  *time.Timer            // runs when everybody has left
+	hold   *time.Timer            // runs while nobody says anything
+	memory
+}
+
+// memory is what a room was shown of its session by the connections before this one.
+type memory struct {
+	any   bool           // there was one
+	last  uint64         // the last event
+	state protocol.State // as of that event
 }
 
 // line is a room's connection to LiveKit, as far as the room needs it.
@@ -121,6 +127,9 @@ type (
 		object   []byte
 	}
 
+	// again says that the connection is a new one: what was under way is lost.
+	again struct{}
+
 	// played is how much of an answer the track has played.
 	played struct {
 		response string
@@ -160,15 +169,14 @@ func (r *Room) attend(parent context.Context, t ticket) (why error) {
 		cancel(why)
 		l.close()
 		children.Wait()
-		r.shown = r.peer.publisher.last()
+		r.memory = r.peer.publisher.shown()
 		r.peer.abandon()
 	}()
-	hello := session.Hello{Seat: session.Room, Resume: r.resumed, After: r.shown}
+	hello := session.Hello{Seat: session.Room, Resume: r.memory.any, After: r.memory.last}
 	if err := r.session.Join(ctx, r.peer, hello); err != nil {
 		return errors.Join(errSession, err)
 	}
-	r.resumed = true
-	r.empty.Reset(r.cfg.Empty)
+	r.log.Info("room joined", "session", r.session.ID(), "resumed", hello.Resume)
 	r.waitHold()
 	r.metrics.connected()
 	defer func() { r.metrics.disconnected(label(why)) }()
@@ -241,6 +249,7 @@ func (r *Room) step(ctx context.Context, in input) error {
 	case frame:
 		r.heard(ctx, in)
 	case fell:
+		in.mic.refused = false
 		if r.holder == in.mic && r.peer.listens(in.mic) {
 			r.send(ctx, protocol.InputAudioCommit{})
 		}
@@ -250,6 +259,8 @@ func (r *Room) step(ctx context.Context, in input) error {
 		return r.command(ctx, in)
 	case *call:
 		r.call(ctx, in)
+	case again:
+		r.peer.publisher.restart()
 	}
 	return nil
 }
@@ -287,7 +298,8 @@ func (r *Room) opened(ctx context.Context, m *microphone) {
 
 // heard passes on what the one says who has the floor: whoever spoke first, until the final transcript.
 func (r *Room) heard(ctx context.Context, in frame) {
-	if !r.peer.takeFloor(in.mic) {
+	if !in.mic.mayBegin(in.samples) || !r.peer.takeFloor(in.mic) {
+		in.mic.refused = true
 		r.metrics.talkedOver(speech.Duration(len(in.samples), speech.Rate))
 		return
 	}

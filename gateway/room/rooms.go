@@ -36,11 +36,15 @@ type Config struct {
 	// Agent is the name by which LiveKit dispatches us. Empty: into every room that begins.
 	Agent string
 
-	Hold        time.Duration // after such a silence the agent leaves; 0: never
-	Empty       time.Duration // how long the agent stays after the last participant; default 20 s
-	NoContent   bool          // send no content events beside the transcription
-	Transcripts bool          // also send agent_transcript and user_transcript, as clients without text streams read them
-	MaxRooms    int           // how many rooms LiveKit may send us into; default 100
+	Hold time.Duration // after such a silence the agent leaves; 0: never
+
+	// Empty is how long the agent stays after the last participant. Default 1 minute: LiveKit ends a room that only agents
+	// are in before that, 20 s after, and sends us into it again when it begins anew. It does not into one that we left.
+	Empty time.Duration
+
+	NoContent   bool // send no content events beside the transcription
+	Transcripts bool // also send agent_transcript and user_transcript, as clients without text streams read them
+	MaxRooms    int  // how many rooms LiveKit may send us into; default 100
 
 	// NewSession makes and runs a session with these settings. It is called with the name of a room in them: the session
 	// then asks for that room by [Rooms.Mirror], through session.Config.Mirror.
@@ -70,12 +74,12 @@ type Rooms struct {
 // place is a room and the session that it shows.
 type place struct {
 	session *session.Session
+	coming  bool                    // the session is being made
 	room    *Room                   // nil while we are not there
 	leave   context.CancelCauseFunc // ends it
 	ticket  ticket                  // for the first connection, if LiveKit gave one
 	over    []func(error)           // called when we have left; see Enter
-	shown   uint64                  // the last event that the room was shown
-	resumed bool                    // it was shown some
+	memory  memory                  // of the session
 }
 
 // ticket lets us into a room.
@@ -83,7 +87,7 @@ type ticket struct{ url, token string }
 
 // New returns rooms in which nobody is yet.
 func New(cfg Config) *Rooms {
-	cfg.Empty = cmp.Or(cfg.Empty, 20*time.Second)
+	cfg.Empty = cmp.Or(cfg.Empty, time.Minute)
 	cfg.MaxRooms = cmp.Or(cfg.MaxRooms, 100)
 	cfg.Public = cmp.Or(cfg.Public, cfg.URL)
 	if cfg.Log == nil {
@@ -118,7 +122,7 @@ func (r *Rooms) enter(name string, t ticket, over func(error)) error {
 	case r.closed:
 		r.mu.Unlock()
 		return errShutdown
-	case p.room != nil:
+	case p.room != nil || p.coming:
 		r.mu.Unlock()
 		if over != nil {
 			over(nil)
@@ -137,8 +141,14 @@ func (r *Rooms) enter(name string, t ticket, over func(error)) error {
 		r.mu.Unlock()
 		return nil
 	}
+	p.coming = true
 	r.mu.Unlock()
 	_, err := r.cfg.NewSession(r.settings(name)) // which calls Mirror
+	if err != nil {
+		r.mu.Lock()
+		delete(r.places, name)
+		r.mu.Unlock()
+	}
 	return err
 }
 
@@ -163,7 +173,7 @@ func (r *Rooms) Mirror(s *session.Session, name string) {
 	}
 	for other, p := range r.places {
 		if other != name && p.session == s {
-			p.session, p.resumed, p.shown = nil, false, 0
+			p.session, p.memory = nil, memory{}
 			if p.room != nil {
 				p.leave(errMoved)
 			}
@@ -173,7 +183,7 @@ func (r *Rooms) Mirror(s *session.Session, name string) {
 	if p.session == s && p.room != nil {
 		return
 	}
-	p.session, p.resumed, p.shown = s, false, 0
+	p.session, p.memory, p.coming = s, memory{}, false
 	if p.room != nil {
 		p.leave(errMoved) // run goes on with this one
 		return
@@ -239,7 +249,7 @@ func (r *Rooms) run(room *Room, p *place) {
 		r.mu.Lock()
 		t := p.ticket
 		p.ticket, p.leave = ticket{}, leave
-		room.session, room.shown, room.resumed = p.session, p.shown, p.resumed
+		room.session, room.memory = p.session, p.memory
 		r.mu.Unlock()
 		if room.session == nil {
 			leave(nil)
@@ -277,7 +287,7 @@ func (r *Rooms) gone(room *Room, p *place, why error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p.session == room.session {
-		p.shown, p.resumed = room.shown, room.resumed
+		p.memory = room.memory
 	}
 	switch {
 	case r.ctx.Err() != nil:

@@ -110,6 +110,10 @@ export async function startAgents(agents, args = []) {
   const vela = await startVela(['--config', join(folder, 'vela.yaml'), ...args], '127.0.0.1:0', { BROWSER_MODEL_KEY: key });
   return {
     ...vela,
+    get log() {
+      return vela.log;
+    },
+    project,
     /** A file of the project, as it is now. */
     file: (name) => readFileSync(join(project, name), 'utf8'),
     async stop() {

@@ -52,6 +52,7 @@ export async function join(url, token) {
     }
   });
   room.on(RoomEvent.DataReceived, (payload, participant, _kind, topic) => {
+    if (participant?.kind !== ParticipantKind.AGENT) return;
     const text = new TextDecoder().decode(payload);
     if (topic === 'vela-events') phone.vela.push(JSON.parse(text));
     if (topic !== 'ganglia-events') return;
@@ -117,8 +118,8 @@ export async function join(url, token) {
     write: (text) => room.localParticipant.sendText(text, { topic: 'lk.chat' }),
     send: (object) => room.localParticipant.publishData(new TextEncoder().encode(JSON.stringify(object)), { reliable: true, topic: 'ganglia-events' }),
     call: (method, payload = {}) => room.localParticipant.performRpc({ destinationIdentity: phone.agent().identity, method, payload: JSON.stringify(payload), responseTimeout: 10_000 }),
-    agentSaid: () => phone.said.filter((row) => row.from === phone.agent()?.identity),
-    userSaid: () => phone.said.filter((row) => row.from !== phone.agent()?.identity),
+    agentSaid: () => phone.said.filter((row) => row.from.startsWith('agent-')),
+    userSaid: () => phone.said.filter((row) => !row.from.startsWith('agent-')),
     leave: () => room.disconnect(),
   });
 }
