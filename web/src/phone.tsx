@@ -2,8 +2,7 @@ import { effect } from '@preact/signals';
 import { render } from 'preact';
 import './style';
 import './style/phone.css';
-import type { OpenMicrophone } from './audio/microphone';
-import { RoomMicrophone } from './audio/room-microphone';
+import { openCarried } from './audio/room-microphone';
 import { attend, thisBrowser } from './browser';
 import { fetchAdmission, summonAgent } from './client/admission';
 import { RoomClient, RoomError } from './client/room';
@@ -12,16 +11,28 @@ import { App } from './state/app';
 import { Phone } from './state/phone';
 
 const { timers, tabStorage, location } = thisBrowser;
-const phone = new Phone(timers, tabStorage, location.search, () => `phone-${[...crypto.getRandomValues(new Uint8Array(6))].map((b) => b.toString(16).padStart(2, '0')).join('')}`);
+
+function newIdentity(): string {
+  const random = [...crypto.getRandomValues(new Uint8Array(6))];
+  return `phone-${random.map((b) => b.toString(16).padStart(2, '0')).join('')}`;
+}
+
+const phone = new Phone(timers, tabStorage, location.search, newIdentity);
 
 let client!: RoomClient;
-const microphone = new RoomMicrophone((track) => client.publish(track));
 
 const app = new App({
   ...thisBrowser,
-  location: { protocol: location.protocol, host: location.host, hash: location.hash, search: '?turns=agent' },
+  location: {
+    protocol: location.protocol,
+    host: location.host,
+    get hash() {
+      return location.hash;
+    },
+    search: '?turns=agent', // rooms have no others
+  },
   setAddress: () => thisBrowser.setAddress(window.location.search),
-  openMicrophone: (deviceId, events) => microphone.open(deviceId, events),
+  openMicrophone: (deviceId, events) => openCarried(deviceId, events, (track) => client.publish(track)),
   openSession: (options) =>
     (client = new RoomClient({
       ...options,
@@ -40,27 +51,6 @@ const app = new App({
     })),
 });
 
-let handsFree: Promise<OpenMicrophone | null> | null = null;
-
-/** The microphone stays open, or is given back. Where it cannot be opened, the banner says why. */
-function setHandsFree(on: boolean): void {
-  if (on === (handsFree !== null)) return;
-  phone.handsFree.value = on;
-  client.handsFree = on;
-  if (!on) {
-    void handsFree?.then((open) => open?.close());
-    handsFree = null;
-    return;
-  }
-  handsFree = microphone
-    .open(app.settings.value.deviceId, { onChunk: () => {}, onLost: () => setHandsFree(false) })
-    .catch(() => {
-      setHandsFree(false);
-      app.act('microphone');
-      return null;
-    });
-}
-
 effect(() => client.speak(app.settings.value.speak));
 attend(app);
 let started = false;
@@ -74,9 +64,7 @@ render(
         started = true;
         void app.start();
       },
-      handsFree: setHandsFree,
       leave: () => {
-        setHandsFree(false);
         app.endSession();
         phone.leave();
       },

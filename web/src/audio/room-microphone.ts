@@ -3,66 +3,28 @@ import { hear, MicrophoneError, openStream, type MicrophoneEvents, type OpenMicr
 /** Who carries a microphone's track; null takes it back. */
 export type Carry = (track: MediaStreamTrack | null) => Promise<void>;
 
-/**
- * The one microphone of a page in a room, for whoever has it open: the hold of the talk control, and hands-free talking. It is opened for the
- * first of them and given back after the last.
- */
-export class RoomMicrophone {
-  #carry: Carry;
-  #users = 0;
-  #opened: Promise<Opened> | null = null;
-
-  constructor(carry: Carry) {
-    this.#carry = carry;
+/** As openMicrophone(), for a microphone whose sound somebody else carries. Its levels come from the worklet. Throws only MicrophoneError. */
+export async function openCarried(deviceId: string, events: MicrophoneEvents, carry: Carry): Promise<OpenMicrophone> {
+  const stream = await openStream(deviceId);
+  // A track of its own: whoever carries it mutes it, and the levels are to be seen at once.
+  const carried = stream.getAudioTracks()[0]!.clone();
+  const giveBack = (): void => {
+    void carry(null).catch(() => {}); // a room that is gone has taken it with it
+    carried.stop();
+  };
+  let heard: OpenMicrophone;
+  try {
+    heard = await hear(stream, { ...events, onLost: () => (giveBack(), events.onLost()) });
+  } catch (error) {
+    carried.stop();
+    throw error;
   }
-
-  /** As openMicrophone(), and carried. The levels come from a worklet of its own. Throws only MicrophoneError. */
-  async open(deviceId: string, events: MicrophoneEvents): Promise<OpenMicrophone> {
-    this.#users++;
-    this.#opened ??= this.#begin(deviceId);
-    try {
-      const { stream } = await this.#opened;
-      const heard = await hear(stream.clone(), { ...events, onLost: () => this.#end(() => events.onLost()) });
-      return { ...heard, close: () => this.#end(() => heard.close()) };
-    } catch (error) {
-      this.#end(() => {});
-      throw error;
-    }
+  try {
+    await carry(carried);
+  } catch {
+    heard.close();
+    giveBack();
+    throw new MicrophoneError('broken');
   }
-
-  async #begin(deviceId: string): Promise<Opened> {
-    const stream = await openStream(deviceId);
-    const carried = stream.getAudioTracks()[0]!.clone();
-    try {
-      await this.#carry(carried);
-    } catch {
-      stop(stream, carried);
-      throw new MicrophoneError('broken');
-    }
-    return { stream, carried };
-  }
-
-  /** One of those who had it open has it no more. */
-  #end(then: () => void): void {
-    then();
-    if (--this.#users > 0) return;
-    const opened = this.#opened;
-    this.#opened = null;
-    void opened?.then(
-      ({ stream, carried }) => {
-        void this.#carry(null).catch(() => {}); // a room that is gone has taken it with it
-        stop(stream, carried);
-      },
-      () => {}, // it was never open
-    );
-  }
-}
-
-interface Opened {
-  stream: MediaStream;
-  carried: MediaStreamTrack;
-}
-
-function stop(stream: MediaStream, carried: MediaStreamTrack): void {
-  for (const track of [...stream.getTracks(), carried]) track.stop();
+  return { ...heard, close: () => (heard.close(), giveBack()) };
 }

@@ -163,13 +163,17 @@ describe('a room with an agent in it', () => {
     expect(now().done.slice(-3)).toEqual(['unmute', 'mute', 'agent.response.cancel {}']);
   });
 
-  it('leaves it open between turns, hands-free', async () => {
-    room.handsFree = true;
+  it('leaves it open between turns, where the gateway finds their ends', async () => {
     await room.publish({} as MediaStreamTrack);
-    room.listen();
+    room.send({ type: 'session.start', payload: { turnDetection: 'vad' } });
+    await settle();
+    expect(now().done.slice(-2)).toEqual(['agent.session.start {"turnDetection":"vad"}', 'unmute']);
+    expect(events.at(-1)).toMatchObject({ type: 'session.ready', payload: { turnDetection: 'vad' } });
     room.send({ type: 'input_audio.commit', payload: {} });
+    await room.publish({} as MediaStreamTrack);
     expect(now().done.slice(-2)).toEqual(['publish', 'unmute']);
-    room.handsFree = false;
+    room.send({ type: 'session.start', payload: { turnDetection: 'none' } });
+    await settle();
     expect(now().done.at(-1)).toBe('mute');
   });
 
@@ -198,14 +202,14 @@ describe('a room with an agent in it', () => {
 
   it('tells what the agent does not take', async () => {
     now().refusal = { data: 'agent_unavailable', message: 'It is not there.' };
-    room.send({ type: 'session.start', payload: { agent: 'claude' } });
+    const asked = room.send({ type: 'session.start', payload: { agent: 'claude' } });
     await settle();
     now().refusal = { data: 'x', message: 'timeout at 10.0.0.1' };
-    room.send({ type: 'history.clear', payload: {} });
+    const cleared = room.send({ type: 'history.clear', payload: {} });
     await settle();
     expect(events.slice(1)).toEqual([
-      { type: 'error', payload: { code: 'agent_unavailable', message: 'It is not there.' } },
-      { type: 'error', payload: { code: 'internal', message: '' } },
+      { type: 'error', payload: { code: 'agent_unavailable', message: 'It is not there.', ref: asked } },
+      { type: 'error', payload: { code: 'internal', message: '', ref: cleared } },
     ]);
   });
 

@@ -1,4 +1,4 @@
-import type { ClientEventV2, ErrorCode, ServerEventV2, SessionReadyPayloadV2 } from '@vela/protocol';
+import type { ClientEventV2, ErrorCode, ServerEventV2, SessionReadyPayloadV2, SessionStartPayloadV2 } from '@vela/protocol';
 import type { Admission, Place, Refusal } from './admission';
 import { fullJitter } from './backoff';
 import type { ClientOptions, Session } from './client';
@@ -131,7 +131,6 @@ export class RoomClient implements Session {
   #holding = false; // whether the agent said that it leaves for want of a word
   #microphone: MediaStreamTrack | null = null;
   #open = false; // whether the microphone is to be heard
-  #handsFree = false;
   #speaks = true;
   #joiner = new Joiner();
   #streams = new Map<string, string>(); // of users: what has come so far
@@ -151,16 +150,6 @@ export class RoomClient implements Session {
 
   get terms(): SessionReadyPayloadV2 | null {
     return this.#ready;
-  }
-
-  /** Whether the microphone stays open between turns, and the gateway finds where they end. */
-  get handsFree(): boolean {
-    return this.#handsFree;
-  }
-
-  set handsFree(on: boolean) {
-    this.#handsFree = on;
-    this.#hear(on);
   }
 
   /** Joins the room; in it, asks for the agent that is not there. */
@@ -196,7 +185,7 @@ export class RoomClient implements Session {
     this.#microphone = microphone;
     this.#open = false;
     await this.#room?.publish(microphone);
-    if (this.#handsFree) this.#hear(true);
+    if (this.#staysOpen) this.#hear(true);
   }
 
   /** Whether answers are to be heard. */
@@ -217,63 +206,75 @@ export class RoomClient implements Session {
 
   send(event: ClientEventV2): string | null {
     if (!this.#room || !this.#agent) return null;
+    const id = `r${++this.#ids}`;
     switch (event.type) {
       case 'input_audio.commit':
-        if (!this.#handsFree) this.#hear(false);
+        if (!this.#staysOpen) this.#hear(false);
         break;
       case 'input_audio.clear':
         // Nothing behind it is to be heard, and what was is to be forgotten.
-        if (!this.#handsFree) this.#hear(false);
-        this.#call({ type: 'response.cancel', payload: {} });
+        if (!this.#staysOpen) this.#hear(false);
+        this.#call({ type: 'response.cancel', payload: {} }, id);
         break;
       case 'input_text.submit':
         this.#cutAnswer('barge_in');
-        void this.#room.chat(event.payload.text).catch(() => this.#failed('internal', ''));
+        void this.#room.chat(event.payload.text).catch(() => this.#failed('internal', '', id));
         break;
       case 'response.cancel':
         this.#cutAnswer('client');
-        this.#call({ type: 'response.cancel', payload: {} });
+        this.#call({ type: 'response.cancel', payload: {} }, id);
         break;
-      case 'session.start':
-        // What is heard goes on tracks. What the agent is told else is said when it comes.
-        if (event.payload.agent !== undefined) this.#start({ agent: event.payload.agent });
+      case 'session.start': {
+        // What is heard goes on tracks, whatever was asked for.
+        const { agent, turnDetection } = event.payload;
+        if (agent !== undefined || turnDetection !== undefined) {
+          this.#start({ ...(agent !== undefined && { agent }), ...(turnDetection !== undefined && { turnDetection }) }, id);
+        }
         break;
+      }
       case 'approval.answer':
       case 'history.clear':
-        this.#call(event);
+        this.#call(event, id);
     }
-    return `r${++this.#ids}`;
+    return id;
   }
 
-  #call(event: ClientEventV2): void {
+  #call(event: ClientEventV2, id: string): void {
     const then = (): void => {
       if (event.type === 'history.clear') this.#o.onEvent({ type: 'history', payload: { items: [] } });
     };
-    void this.#room!.call(this.#agent!.identity, event.type, JSON.stringify(event.payload)).then(then, (error: unknown) => this.#refused(error));
+    void this.#room!.call(this.#agent!.identity, event.type, JSON.stringify(event.payload)).then(then, (error: unknown) => this.#refused(error, id));
   }
 
-  /** Tells the agent how this client wants it. That it took another name is said as it is on a socket. */
-  #start(settings: { agent?: string; approvals?: boolean; interrupt?: boolean }): void {
-    const { agent } = settings;
+  /** Tells the agent how this client wants it. That it took another name, or listens by itself, is said as it is on a socket. */
+  #start(settings: SessionStartPayloadV2, id: string): void {
+    const { agent, turnDetection } = settings;
     void this.#room!.call(this.#agent!.identity, 'session.start', JSON.stringify(settings)).then(
       () => {
-        if (agent === undefined || !this.#ready) return;
-        this.#ready = { ...this.#ready, agent };
+        if (!this.#ready || (agent === undefined && turnDetection === undefined)) return;
+        this.#ready = { ...this.#ready, ...(agent !== undefined && { agent }), ...(turnDetection !== undefined && { turnDetection }) };
+        if (turnDetection !== undefined) this.#hear(this.#staysOpen);
         this.#o.onEvent({ type: 'session.ready', payload: this.#ready });
       },
-      (error: unknown) => this.#refused(error),
+      (error: unknown) => this.#refused(error, id),
     );
   }
 
-  /** What the agent answers instead of doing it: a code of the protocol's, where it has one. */
-  #refused(error: unknown): void {
-    const { data, message } = (typeof error === 'object' && error !== null ? error : {}) as { data?: unknown; message?: unknown };
-    if (isCode(data)) this.#failed(data, typeof message === 'string' ? message : '');
-    else this.#failed('internal', '');
+  /** Whether the microphone is open between turns: then the gateway finds where they end. */
+  get #staysOpen(): boolean {
+    return this.#ready !== null && this.#ready.turnDetection !== 'none';
   }
 
-  #failed(code: ErrorCode, message: string): void {
-    this.#o.onEvent({ type: 'error', payload: { code, message } });
+  /** What the agent answers instead of doing it: a code of the protocol's, where it has one. */
+  #refused(error: unknown, id: string): void {
+    const { data, message } = (typeof error === 'object' && error !== null ? error : {}) as { data?: unknown; message?: unknown };
+    if (isCode(data)) this.#failed(data, typeof message === 'string' ? message : '', id);
+    else this.#failed('internal', '', id);
+  }
+
+  /** ref is the message that it was about. */
+  #failed(code: ErrorCode, message: string, ref?: string): void {
+    this.#o.onEvent({ type: 'error', payload: { code, message, ...(ref !== undefined && { ref }) } });
   }
 
   #command(command: GangliaCommand): void {
@@ -429,14 +430,14 @@ export class RoomClient implements Session {
     this.#met = room;
     this.#stopWaiting();
     this.#forgetSaid();
-    const { interrupt = true, approvals = true, agent } = this.#o.settings?.() ?? {};
+    const { interrupt = true, approvals = true, agent, turnDetection } = this.#o.settings?.() ?? {};
     this.#ready = {
       sessionId: room, protocol: 2, resumed: recovered, recovered, resumeToken: '', resumeWindowMs: 0, lastSeq: 0,
       turns: 'agent', agent: agent ?? '', audio: {}, turnDetection: 'none', interrupt, approvals, room, features: [],
     };
     this.#set({ state: 'connected', cause: null, retryAt: null, word: 'In the room' });
     this.#o.onEvent({ type: 'session.ready', payload: this.#ready });
-    this.#start({ interrupt, approvals, ...(agent !== undefined && { agent }) });
+    this.#start({ interrupt, approvals, ...(agent !== undefined && { agent }), ...(turnDetection !== undefined && { turnDetection }) }, `r${++this.#ids}`);
     this.#command({ type: 'tts-mode', value: this.#speaks ? 'on' : 'off' });
     if (recovered) this.#o.onCaughtUp?.();
   }

@@ -20,7 +20,6 @@ import { wide } from './wide';
 /** What the page does with its room. */
 export interface RoomActions {
   join(): void;
-  handsFree(on: boolean): void;
   leave(): void;
 }
 
@@ -39,7 +38,7 @@ export function PhonePage({ app, phone, actions }: { app: App; phone: Phone; act
     <>
       <div class="frame" data-view="phone" inert={open}>
         <TopBar app={app} opener={opener} />
-        {joined && !signIn ? <RoomBar phone={phone} onHandsFree={actions.handsFree} onLeave={actions.leave} /> : <div />}
+        {joined && !signIn ? <RoomBar phone={phone} onLeave={actions.leave} /> : <div />}
         {joined ? <BannerRow app={app} /> : <div />}
         {signIn ? (
           <SignIn app={app} asked={signIn} />
@@ -54,7 +53,7 @@ export function PhonePage({ app, phone, actions }: { app: App; phone: Phone; act
           </main>
         )}
       </div>
-      {open && <SettingsDrawer app={app} onClose={close} />}
+      {open && <SettingsDrawer app={app} inRoom onClose={close} />}
       <Announcer app={app} />
       <ApprovalAlert app={app} />
     </>

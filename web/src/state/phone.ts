@@ -28,7 +28,6 @@ export class Phone {
   readonly joined = signal(false);
   /** Whether the whole conversation is shown in place of the subtitles. */
   readonly whole = signal(false);
-  readonly handsFree = signal(false);
   /** lk.agent.state of the agent that is here; null when there is none. */
   readonly agentState = signal<string | null>(null);
   readonly subtitles = signal<Readonly<Record<Words['role'], Subtitle | null>>>({ user: null, agent: null });
@@ -64,7 +63,6 @@ export class Phone {
 
   leave(): void {
     this.joined.value = false;
-    this.handsFree.value = false;
     this.whole.value = false;
     for (const role of ['user', 'agent'] as const) this.#show(role, null);
   }
