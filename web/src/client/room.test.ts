@@ -229,6 +229,16 @@ describe('a room with an agent in it', () => {
     ]);
   });
 
+  it('forgets half of an object with its room', async () => {
+    const half = (i: number): object => ({ type: 'chunk', transfer_id: 't', chunk_index: i, total_chunks: 2, data: 'IiI=' });
+    now().tell(half(0));
+    now().events.onLeft('lost');
+    timers.advance(500);
+    await settle();
+    now().tell({ type: 'chunk', transfer_id: 't', chunk_index: 0, total_chunks: 1, data: btoa('{"type":"status","action":"thinking"}') });
+    expect(events.at(-1)).toMatchObject({ type: 'status' });
+  });
+
   it('takes the questions of the protocol as they are, and nothing else of it', () => {
     const question = { type: 'approval.request', seq: 4, ts: 9, payload: { approvalId: 'p', callId: 'c', name: 'bash', summary: 'ls', risk: 'high', expiresMs: 60000 } };
     now().tell(question, 'vela-events');
