@@ -321,8 +321,10 @@ func TestEndedTransfersAreBounded(t *testing.T) {
 	if mustJoin(t, &j, piece("0", 0, 1, []byte("a")), 0) == nil {
 		t.Error("257 ids are kept")
 	}
-	if mustJoin(t, &j, piece("2", 0, 1, []byte("a")), 0) != nil {
-		t.Error("more than the oldest was forgotten")
+	for _, id := range []string{"2", "256"} {
+		if mustJoin(t, &j, piece(id, 0, 1, []byte("a")), 0) != nil {
+			t.Errorf("not the oldest was forgotten, but %s", id)
+		}
 	}
 }
 
