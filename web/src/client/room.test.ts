@@ -312,6 +312,10 @@ describe('a room with an agent in it', () => {
     await settle();
     expect(status().state).toBe('connected');
     expect(caughtUp).toBe(1);
+    const before = events.length;
+    rooms[0]!.userSays('late', true);
+    rooms[0]!.events.onLeft('removed');
+    expect([events.length, status().state]).toEqual([before, 'connected']);
   });
 
   it('says that the connection is made again', () => {
