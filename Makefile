@@ -14,15 +14,19 @@ FUZZTIME ?= 60s
 LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
 LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
 
+# LIVEKIT=1 starts the development server of make livekit beside the gateway, and ends it with it.
+LIVEKIT_START = $(if $(LIVEKIT),./bin/livekit-server --config e2e/livekit/server.yaml & trap "kill $$! 2>/dev/null" EXIT INT TERM;)
+LIVEKIT_ENV   = $(if $(LIVEKIT),LIVEKIT_URL=ws://127.0.0.1:7880 LIVEKIT_API_KEY=devkey LIVEKIT_API_SECRET=devsecret-devsecret-devsecret-32b)
+
 .DEFAULT_GOAL := help
 .PHONY: help run build livekit test check test-go test-web test-e2e e2e-openclaw bench fuzz generate clean packages packages-test
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-run: packages ## Set up, build and start the gateway: hold the button on its page and talk (ADDR=, TURNS=, LAN=1 for phones)
-	@$(MAKE) --no-print-directory build
-	@$(LAN_KEY) ./bin/vela serve --addr $(ADDR) --turns $(TURNS) $(LAN_FLAGS)
+run: packages ## Set up, build and start the gateway: hold the button on its page and talk (ADDR=, TURNS=, LAN=1 for phones, LIVEKIT=1 for rooms)
+	@$(MAKE) --no-print-directory build $(if $(LIVEKIT),bin/livekit-server)
+	@$(LIVEKIT_START) $(LAN_KEY) $(LIVEKIT_ENV) ./bin/vela serve --addr $(ADDR) --turns $(TURNS) $(LAN_FLAGS)
 
 build: web/dist/index.html ## Build the page and the program, bin/vela
 	$(GO) build -tags '$(TAGS)' -o bin/vela ./gateway/cmd/vela

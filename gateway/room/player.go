@@ -127,18 +127,16 @@ func (p *player) run(ctx context.Context, out speaker) {
 	}
 	var due time.Time // when the next frame is; zero after a pause
 	for sent, short := 0, false; ctx.Err() == nil; {
-		samples, waiting := p.next(short)
-		switch {
-		case samples == nil && waiting: // less than a frame: more of it may come
+		switch n := p.ready(); {
+		case n == 0:
+			due = time.Time{}
+			_, _ = wait(time.Hour)
+			continue
+		case n < frameSize && !short: // more of it may come
 			woken, _ := wait(shortWait)
 			short = !woken
 			continue
-		case samples == nil:
-			due, short = time.Time{}, false
-			_, _ = wait(time.Hour)
-			continue
 		}
-		short = false
 		now := time.Now()
 		if due.IsZero() || now.Sub(due) > maxCatchUp*frameTime {
 			due = now
@@ -148,22 +146,33 @@ func (p *player) run(ctx context.Context, out speaker) {
 				return
 			}
 		}
+		short = false
+		samples, more := p.take()
+		if samples == nil {
+			continue // it was interrupted meanwhile
+		}
 		p.metrics.frameOut(out.write(samples, due))
 		due = due.Add(frameTime)
-		if sent++; !waiting || sent%ackEvery == 0 {
+		if sent++; !more || sent%ackEvery == 0 {
 			p.tell()
 		}
 	}
 }
 
-// next takes a frame. One that is not full is taken only if short, and filled with silence. waiting says whether there is
-// more.
-func (p *player) next(short bool) (samples []int16, waiting bool) {
+// ready is how many samples wait.
+func (p *player) ready() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting)
+}
+
+// take takes a frame that is played now, and says whether more waits. One that is not full is filled with silence.
+func (p *player) take() (samples []int16, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := min(frameSize, len(p.waiting))
-	if n == 0 || n < frameSize && !short {
-		return nil, n > 0
+	if n == 0 {
+		return nil, false
 	}
 	frame := make([]int16, frameSize)
 	copy(frame, p.waiting[:n])

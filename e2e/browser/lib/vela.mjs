@@ -11,7 +11,7 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 export async function startVela(args = [], addr = '127.0.0.1:0', variables = {}) {
   const child = spawn(program, ['serve', '--addr', addr, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, VELA_LOG_LEVEL: process.env.LEVEL ?? 'warn', ...variables },
+    env: { ...process.env, VELA_LOG_LEVEL: 'warn', ...variables },
   });
   running.add(child);
   const gone = once(child, 'exit').then(([code, signal]) => {

@@ -25,7 +25,7 @@ export async function startLiveKit({ port, udp, webhook } = {}) {
       interfaces: { includes: ['lo'] }, stun_servers: ['127.0.0.1:3478'],
     },
     keys: { [key]: secret },
-    logging: { level: process.env.LK_LEVEL ?? 'warn' },
+    logging: { level: 'warn' },
     ...(webhook && { webhook: { api_key: key, urls: [webhook] } }),
   };
   const child = spawn(program, ['--config-body', JSON.stringify(config)], { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -120,6 +120,7 @@ export async function join(url, token) {
     call: (method, payload = {}) => room.localParticipant.performRpc({ destinationIdentity: phone.agent().identity, method, payload: JSON.stringify(payload), responseTimeout: 10_000 }),
     agentSaid: () => phone.said.filter((row) => row.from.startsWith('agent-')),
     userSaid: () => phone.said.filter((row) => !row.from.startsWith('agent-')),
-    leave: () => room.disconnect(),
+    /** After a restart of the server the client may wait for it for ever: nobody waits for the client. */
+    leave: () => Promise.race([room.disconnect(), new Promise((enough) => setTimeout(enough, 3000).unref())]),
   });
 }
