@@ -353,6 +353,14 @@ for (const [width, height] of [[390, 844], [320, 640], [1280, 800]]) {
   }
 }
 
+test('the page leads to the phone', async (t) => {
+  const watch = await openPage(browser, `${vela.url}/`);
+  afterwards(t, async () => (await watch.check(), watch.close()));
+  await watch.page.getByRole('button', { name: 'Settings' }).click();
+  await watch.page.locator('#phone').click();
+  await watch.page.locator('#join').waitFor();
+});
+
 test('all of it can be done by keyboard', async (t) => {
   const phone = await openPhone(t, { ready: false });
   const { keyboard } = phone.page;

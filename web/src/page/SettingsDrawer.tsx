@@ -67,6 +67,14 @@ export function SettingsDrawer({ app, inRoom, onClose }: { app: App; inRoom?: bo
           <TalkingGroup app={app} />
           <AppearanceGroup app={app} />
           <SessionGroup app={app} />
+          {!inRoom && (
+            <section>
+              <h3>Phone</h3>
+              <a class="link" id="phone" href="/phone">
+                Talk in a LiveKit room
+              </a>
+            </section>
+          )}
         </div>
       </div>
     </>
