@@ -66,7 +66,6 @@ export function SettingsDrawer({ app, inRoom, onClose }: { app: App; inRoom?: bo
           <EnginesGroup app={app} />
           <TalkingGroup app={app} />
           <AppearanceGroup app={app} />
-          <SessionGroup app={app} />
           {!inRoom && (
             <section>
               <h3>Phone</h3>
@@ -75,6 +74,7 @@ export function SettingsDrawer({ app, inRoom, onClose }: { app: App; inRoom?: bo
               </a>
             </section>
           )}
+          <SessionGroup app={app} />
         </div>
       </div>
     </>
