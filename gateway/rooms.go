@@ -30,6 +30,7 @@ type liveKitSpec struct {
 	Agent       string   `yaml:"agent"`       // the name by which the agent is dispatched; empty: into every room
 	Hold        duration `yaml:"hold"`        // the agent leaves after such a silence; 0: never
 	Content     *bool    `yaml:"content"`     // content events; true unless said otherwise
+	HandsFree   bool     `yaml:"hands_free"`  // the gateway hears where speech begins and ends; else muting does it
 	Transcripts bool     `yaml:"transcripts"` // agent_transcript and user_transcript
 }
 
@@ -95,18 +96,31 @@ func (g *Gateway) makeRooms(registry prometheus.Registerer) (*room.Rooms, error)
 	if at.URL == "" {
 		return nil, nil
 	}
-	if !room.HasAudio {
+	if g.codec == nil {
 		g.log.Warn("rooms have no sound: this build is without Opus. Install libopus-dev, and build with make")
 	}
 	spec := g.cfg.Agents.livekit
 	return room.New(room.Config{
 		URL: at.URL, Key: at.Key, Secret: at.Secret, Public: at.Public, Agent: at.Agent,
 		Hold: time.Duration(spec.Hold), NoContent: spec.Content != nil && !*spec.Content, Transcripts: spec.Transcripts,
-		NewSession: func(ask protocol.SessionStart) (*session.Session, error) { return g.server.Open(ask) },
+		NewSession: g.roomSession,
 		Voice:      len(g.voices.list) > 0,
+		Codec:      g.codec,
+		HandsFree:  spec.HandsFree,
 		Log:        g.cfg.Log.With("component", "room"),
 		Metrics:    metrics,
 	}), nil
+}
+
+// roomSession makes a room's own session. Where no detector of speech is there, people talk by muting and unmuting.
+func (g *Gateway) roomSession(ask protocol.SessionStart) (*session.Session, error) {
+	s, err := g.server.Open(ask)
+	if err != nil && ask.TurnDetection != "" {
+		g.log.Warn("a room is not hands-free", "error", err)
+		ask.TurnDetection = ""
+		s, err = g.server.Open(ask)
+	}
+	return s, err
 }
 
 // roomsServed is what the server offers of the rooms; nil without LiveKit.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"vela/protocol"
 )
@@ -40,6 +41,9 @@ var errSettings = errors.New("of session.start, a room takes agent, approvals an
 
 // readCall makes a message of a method and its payload.
 func readCall(method string, payload []byte) (protocol.Message, error) {
+	if !slices.Contains(methods, method) {
+		return nil, errors.New("there is no such method")
+	}
 	if len(payload) == 0 {
 		payload = []byte("{}")
 	}

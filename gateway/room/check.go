@@ -56,7 +56,7 @@ func Check(ctx context.Context, cfg Config, room string) []Finding {
 	} else {
 		add("permissions", "an agent and participants may join", "")
 	}
-	if HasAudio {
+	if cfg.Codec != nil {
 		add("sound", "it is in this build", "")
 	} else {
 		add("sound", "it is not in this build: rooms are served in writing", "Install libopus-dev, and build with make.")

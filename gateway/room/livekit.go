@@ -20,6 +20,8 @@ import (
 	"github.com/pion/webrtc/v4"
 	"github.com/pion/webrtc/v4/pkg/media"
 	"google.golang.org/protobuf/proto"
+
+	"vela/session/speech"
 )
 
 const (
@@ -40,8 +42,7 @@ type connection struct {
 	from  *Room
 	ctx   context.Context
 	track *lksdk.LocalTrack // nil where this build has no sound
-	enc   encoder
-	frame [1500]byte
+	enc   speech.Encoder
 	chats chan struct{} // a place for each text that is coming in
 	tasks sync.WaitGroup
 
@@ -96,11 +97,11 @@ var (
 
 // publish makes the track on which answers are heard.
 func (c *connection) publish() (err error) {
-	if !HasAudio {
+	if c.from.cfg.Codec == nil {
 		return nil
 	}
-	if c.enc, err = newEncoder(outRate); err != nil {
-		return err
+	if c.enc, err = c.from.cfg.Codec.Encoder(outRate); err != nil {
+		return fmt.Errorf("room: %w", err)
 	}
 	c.track, err = lksdk.NewLocalTrack(webrtc.RTPCodecCapability{
 		MimeType: webrtc.MimeTypeOpus, ClockRate: rtpRate, Channels: 2, SDPFmtpLine: "minptime=10;useinbandfec=1",
@@ -128,7 +129,7 @@ func (c *connection) callbacks() *lksdk.RoomCallback {
 		OnReconnecting:            c.reconnecting,
 		OnReconnected:             c.reconnected,
 		ParticipantCallback: lksdk.ParticipantCallback{
-			OnTrackPublished:  func(pub *lksdk.RemoteTrackPublication, _ *lksdk.RemoteParticipant) { subscribe(pub) },
+			OnTrackPublished:  func(pub *lksdk.RemoteTrackPublication, _ *lksdk.RemoteParticipant) { c.subscribe(pub) },
 			OnTrackSubscribed: c.opened,
 			OnTrackUnsubscribed: func(_ *webrtc.TrackRemote, pub *lksdk.RemoteTrackPublication, _ *lksdk.RemoteParticipant) {
 				c.post(closed{pub.SID()})
@@ -163,8 +164,8 @@ func (c *connection) reconnected() {
 func isAgent(p *lksdk.RemoteParticipant) bool { return p.Kind() == lksdk.ParticipantAgent }
 
 // subscribe asks for the sound of a microphone. An error means that the connection is gone.
-func subscribe(pub *lksdk.RemoteTrackPublication) {
-	if HasAudio && pub.Kind() == lksdk.TrackKindAudio && pub.Source() != livekit.TrackSource_SCREEN_SHARE_AUDIO {
+func (c *connection) subscribe(pub *lksdk.RemoteTrackPublication) {
+	if c.from.cfg.Codec != nil && pub.Kind() == lksdk.TrackKindAudio && pub.Source() != livekit.TrackSource_SCREEN_SHARE_AUDIO {
 		_ = pub.SetSubscribed(true)
 	}
 }
@@ -272,7 +273,7 @@ func (c *connection) present() (people []came) {
 		people = append(people, came{identity: p.Identity(), agent: isAgent(p), first: true})
 		for _, pub := range p.TrackPublications() {
 			if remote, ok := pub.(*lksdk.RemoteTrackPublication); ok {
-				subscribe(remote)
+				c.subscribe(remote)
 			}
 		}
 	}
@@ -281,7 +282,7 @@ func (c *connection) present() (people []came) {
 
 // listen implements [line].
 func (c *connection) listen(ctx context.Context, m *microphone) {
-	dec, err := newDecoder(16000)
+	dec, err := c.from.cfg.Codec.Decoder(speech.Rate)
 	if err != nil {
 		c.from.log.Error("a microphone is not heard", "error", err)
 		return
@@ -299,12 +300,11 @@ func (c *connection) play() speaker {
 
 // write implements [speaker].
 func (c *connection) write(samples []int16, due time.Time) (int, error) {
-	n, err := c.enc.Encode(samples, c.frame[:])
+	data, err := c.enc.Encode(samples)
 	if err != nil {
-		return 0, fmt.Errorf("room: encode: %w", err)
+		return 0, fmt.Errorf("room: %w", err)
 	}
-	data := append([]byte(nil), c.frame[:n]...)
-	return n, c.track.WriteSample(media.Sample{Data: data, Duration: frameTime, Timestamp: due}, nil)
+	return len(data), c.track.WriteSample(media.Sample{Data: data, Duration: frameTime, Timestamp: due}, nil)
 }
 
 func (c *connection) setUp(up bool) {

@@ -18,7 +18,6 @@ const (
 	reorder    = 60 * time.Millisecond  // how long a packet waits for one that is missing before it
 	drain      = 150 * time.Millisecond // how long after a mute what is still under way belongs to the utterance
 	rtpRate    = 48000                  // of Opus, whatever it holds (RFC 7587 section 4.1)
-	maxFrame   = speech.Rate / 1000 * 120
 	breath     = 500 * time.Millisecond // of silence, after which somebody who was not heard may begin
 	quietLevel = -50.0                  // dBFS: what is below is no speech
 	maxGap     = rtpRate                // a second: what a sender left out in silence is filled in up to here
@@ -35,12 +34,11 @@ type microphone struct {
 
 	// Owned by the room.
 	refused bool          // what it says now began while somebody else had the floor: it is not heard to its end
-	silence time.Duration // how long it has been silent since
+	silence time.Duration // how long it has been silent
 
 	// Owned by run.
-	next    uint32 // RTP time that the next packet begins at
-	going   bool   // next holds
-	samples [maxFrame]int16
+	next  uint32 // RTP time that the next packet begins at
+	going bool   // next holds
 }
 
 // packets are a track's, as pion reads them.
@@ -67,9 +65,14 @@ func (m *microphone) close() {
 
 // mayBegin says whether a microphone may take the floor now: not in the middle of what was not heard from its beginning.
 func (m *microphone) mayBegin(samples []int16) bool {
-	if !m.refused {
-		return true
+	if m.refused && m.breathes(samples) {
+		m.refused = false
 	}
+	return !m.refused
+}
+
+// breathes counts silence, and says when it was long enough for somebody to begin anew.
+func (m *microphone) breathes(samples []int16) bool {
 	if speech.Level(samples) > quietLevel {
 		m.silence = 0
 		return false
@@ -78,12 +81,12 @@ func (m *microphone) mayBegin(samples []int16) bool {
 	if m.silence < breath {
 		return false
 	}
-	m.refused, m.silence = false, 0
+	m.silence = 0
 	return true
 }
 
 // run reads until the track is gone, closed or ctx is done.
-func (m *microphone) run(ctx context.Context, dec decoder, post func(input) bool, metrics *Metrics) {
+func (m *microphone) run(ctx context.Context, dec speech.Decoder, post func(input) bool, metrics *Metrics) {
 	stop := context.AfterFunc(ctx, m.close)
 	defer stop()
 	defer post(fell{m})
@@ -127,15 +130,16 @@ func (m *microphone) run(ctx context.Context, dec decoder, post func(input) bool
 }
 
 // decode makes samples of a packet, behind silence for what its sender left out.
-func (m *microphone) decode(dec decoder, p *rtp.Packet) []int16 {
-	n, err := dec.Decode(p.Payload, m.samples[:])
-	if err != nil || n == 0 {
+func (m *microphone) decode(dec speech.Decoder, p *rtp.Packet) []int16 {
+	samples, err := dec.Decode(p.Payload)
+	if err != nil {
 		return nil // no Opus, or an empty packet
 	}
-	var out []int16
-	if gap := p.Timestamp - m.next; m.going && gap <= maxGap {
-		out = make([]int16, int(gap)/(rtpRate/speech.Rate), int(gap)/(rtpRate/speech.Rate)+n)
+	const ratio = rtpRate / speech.Rate
+	gap := p.Timestamp - m.next
+	if !m.going || gap > maxGap {
+		gap = 0
 	}
-	m.next, m.going = p.Timestamp+uint32(n*(rtpRate/speech.Rate)), true
-	return append(out, m.samples[:n]...)
+	m.next, m.going = p.Timestamp+uint32(len(samples)*ratio), true
+	return append(make([]int16, gap/ratio, int(gap/ratio)+len(samples)), samples...)
 }

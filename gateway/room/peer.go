@@ -19,7 +19,16 @@ type peer struct {
 	changed   chan struct{}   // of size 1: the state has
 	over      func(why error) // ends the connection, and never waits
 
-	resample *speech.Resampler // owned by the room; nil where the session takes 16 kHz
+	codec speech.Codec
+
+	// Owned by the room.
+	resample *speech.Resampler // nil where the session takes 16 kHz
+	encoder  speech.Encoder    // nil where it takes PCM16
+	rest     []int16           // less than a packet of it
+
+	// Owned by the session.
+	stream   speech.Decoder // of an answer that it writes as Opus
+	streamOf string
 
 	mu    sync.Mutex
 	terms protocol.Terms
@@ -39,7 +48,7 @@ type who struct {
 func newPeer(r *Room) *peer {
 	before := r.memory
 	before.state = cmp.Or(before.state, protocol.Idle)
-	p := &peer{changed: make(chan struct{}, 1), state: before.state, over: r.over}
+	p := &peer{changed: make(chan struct{}, 1), state: before.state, over: r.over, codec: r.cfg.Codec}
 	p.publisher = newPublisher(newRenderer(r.session.ID(), before.state, r.cfg), before, r.metrics, func() { r.over(errBehind) })
 	p.player = newPlayer(r.metrics)
 	return p
@@ -111,6 +120,7 @@ func (p *peer) note(m protocol.Message) who {
 		p.failed(m)
 	case protocol.SessionState:
 		p.state = m.Value
+		p.player.hold(m.Value == protocol.Listening)
 		if m.Value == protocol.Idle {
 			p.floor, p.typed = who{}, ""
 		}
@@ -125,18 +135,31 @@ func (p *peer) note(m protocol.Message) who {
 }
 
 func (p *peer) play(m protocol.ResponseAudioDelta) {
-	pcm, err := base64.StdEncoding.DecodeString(m.Chunk)
-	if err != nil {
+	sound, err := base64.StdEncoding.DecodeString(m.Chunk)
+	p.mu.Lock()
+	out, quiet := p.terms.Audio.Output, p.quiet
+	p.mu.Unlock()
+	if err != nil || out == nil {
 		return // the session wrote it
 	}
-	p.mu.Lock()
-	rate, quiet := 0, p.quiet
-	if out := p.terms.Audio.Output; out != nil {
-		rate = out.Rate
+	if out.Encoding != opusEncoding {
+		p.player.put(m.ResponseID, m.StartMs, out.Rate, speech.Samples(sound), quiet)
+		return
 	}
-	p.mu.Unlock()
-	p.player.put(m.ResponseID, m.StartMs, rate, speech.Samples(pcm), quiet)
+	if p.stream == nil || p.streamOf != m.ResponseID {
+		p.stream, err = p.codec.Decoder(outRate)
+		p.streamOf = m.ResponseID
+	}
+	if err == nil {
+		var samples []int16
+		if samples, err = p.stream.Decode(sound); err == nil {
+			p.player.put(m.ResponseID, m.StartMs, outRate, samples, quiet)
+		}
+	}
 }
+
+// opusEncoding is how a session that was made on a socket may write its sound.
+const opusEncoding = "opus"
 
 // takeFloor lets a microphone speak, unless another one does.
 func (p *peer) takeFloor(m *microphone) bool {
@@ -146,6 +169,22 @@ func (p *peer) takeFloor(m *microphone) bool {
 		p.floor = m.who
 	}
 	return p.floor == m.who
+}
+
+// handsFree says whether the session itself hears where speech begins and ends.
+func (p *peer) handsFree() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.terms.TurnDetection == "vad"
+}
+
+// yield gives back the floor of a microphone that took it with a noise: nobody listens yet.
+func (p *peer) yield(m *microphone) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.floor == m.who && p.state != protocol.Listening {
+		p.floor = who{}
+	}
 }
 
 // writes is what a typed turn does: it has the floor, whoever spoke.
@@ -228,11 +267,31 @@ func (p *peer) audio(samples []int16) []protocol.Message {
 		}
 		samples = p.resample.Process(nil, samples)
 	}
-	pcm := speech.Bytes(samples)
-	if format.Framing == "binary" {
-		return []protocol.Message{session.Audio{PCM: pcm}}
+	if format.Encoding != opusEncoding {
+		return []protocol.Message{framed(format, speech.Bytes(samples))}
 	}
-	return []protocol.Message{protocol.InputAudioAppend{Chunk: base64.StdEncoding.EncodeToString(pcm)}}
+	if p.encoder == nil {
+		var err error
+		if p.encoder, err = p.codec.Encoder(format.Rate); err != nil {
+			return nil
+		}
+	}
+	var packets []protocol.Message
+	p.rest = append(p.rest, samples...)
+	for n := speech.Count(speech.PacketLength, format.Rate); len(p.rest) >= n; p.rest = p.rest[n:] {
+		if packet, err := p.encoder.Encode(p.rest[:n]); err == nil {
+			packets = append(packets, framed(format, packet))
+		}
+	}
+	return packets
+}
+
+// framed is sound as a client would send it.
+func framed(format protocol.Format, sound []byte) protocol.Message {
+	if format.Framing == "binary" {
+		return session.Audio{PCM: sound}
+	}
+	return protocol.InputAudioAppend{Chunk: base64.StdEncoding.EncodeToString(sound)}
 }
 
 // speak switches the sound of answers on or off: tts-mode.

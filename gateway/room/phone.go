@@ -28,6 +28,7 @@ type Heard struct {
 // Phone is a participant such as a phone is: it says something in a room, and is told what comes of it.
 type Phone struct {
 	URL, Token string
+	Codec      speech.Codec
 	On         func(Heard) // called from one goroutine at a time
 }
 
@@ -38,9 +39,9 @@ const agentTime = 20 * time.Second
 // and leaves when the agent has answered and listens again, or ctx is done.
 func (p Phone) Say(ctx context.Context, samples []int16) error {
 	quiet()
-	enc, err := newEncoder(speech.Rate)
+	enc, err := p.Codec.Encoder(speech.Rate)
 	if err != nil {
-		return err
+		return fmt.Errorf("room: %w", err)
 	}
 	ear := &ear{on: p.On, states: make(chan string, 64)}
 	room := lksdk.NewRoom(ear.callbacks())
@@ -85,17 +86,16 @@ var (
 )
 
 // speak sends samples at the speed of speech.
-func speak(ctx context.Context, track *lksdk.LocalTrack, enc encoder, samples []int16) error {
-	const size = speech.Rate / 50
+func speak(ctx context.Context, track *lksdk.LocalTrack, enc speech.Encoder, samples []int16) error {
+	size := speech.Count(frameTime, speech.Rate)
 	tick := time.NewTicker(frameTime)
 	defer tick.Stop()
 	for len(samples) > 0 {
 		frame := make([]int16, size)
 		samples = samples[copy(frame, samples):]
-		packet := make([]byte, 1500)
-		n, err := enc.Encode(frame, packet)
+		packet, err := enc.Encode(frame)
 		if err == nil {
-			err = track.WriteSample(media.Sample{Data: packet[:n], Duration: frameTime}, nil)
+			err = track.WriteSample(media.Sample{Data: packet, Duration: frameTime}, nil)
 		}
 		if err != nil {
 			return fmt.Errorf("room: speak: %w", err)

@@ -8,14 +8,14 @@ import (
 	"vela/session/speech"
 )
 
-// The answer's sound is Opus at 24 kHz, in frames of 20 ms.
+// The answer's sound is Opus at 24 kHz, in packets of 40 ms.
 const (
 	outRate    = 24000
-	frameTime  = 20 * time.Millisecond
-	frameSize  = outRate / 50  // samples
-	ackEvery   = 5             // frames: ten acknowledgements a second
-	maxCatchUp = 10            // frames that may be sent at once after the machine was busy
-	shortWait  = 3 * frameTime // how long less than a frame waits for the rest of it
+	frameTime  = speech.PacketLength
+	frameSize  = int(outRate * frameTime / time.Second) // samples
+	ackEvery   = 3                                      // frames: eight acknowledgements a second
+	maxCatchUp = 5                                      // frames that may be sent at once after the machine was busy
+	shortWait  = 60 * time.Millisecond                  // how long less than a frame waits for the rest of it
 )
 
 // speaker is the published track. It is called from the player's goroutine only.
@@ -38,7 +38,7 @@ type player struct {
 	resample *speech.Resampler
 	waiting  []int16 // at outRate
 	from     int     // where in the answer waiting begins, in samples at outRate
-	quiet    bool
+	held     bool    // somebody speaks: what waits is played if it was nothing
 }
 
 func newPlayer(m *Metrics) *player {
@@ -65,6 +65,17 @@ func (p *player) put(response string, startMs int64, rate int, samples []int16, 
 		return
 	}
 	p.waiting = append(p.waiting, samples...)
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// hold keeps what waits from being played, or lets it go on.
+func (p *player) hold(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = on
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -159,10 +170,13 @@ func (p *player) run(ctx context.Context, out speaker) {
 	}
 }
 
-// ready is how many samples wait.
+// ready is how many samples wait, and may be played.
 func (p *player) ready() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.held {
+		return 0
+	}
 	return len(p.waiting)
 }
 
@@ -171,7 +185,7 @@ func (p *player) take() (samples []int16, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := min(frameSize, len(p.waiting))
-	if n == 0 {
+	if n == 0 || p.held {
 		return nil, false
 	}
 	frame := make([]int16, frameSize)

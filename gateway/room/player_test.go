@@ -25,7 +25,16 @@ func (k *track) write(samples []int16, _ time.Time) (int, error) {
 	return 80, nil
 }
 
+// sent is when the frames were.
+func (k *track) sent() []time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.times)
+}
+
 func (k *track) samples() (all []int16) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for _, f := range k.frames {
 		all = append(all, f...)
 	}
@@ -60,21 +69,21 @@ func TestTheTrackIsPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, k := playing(t)
 		p.put("r1", 0, outRate, tone(outRate), false)
-		time.Sleep(505 * time.Millisecond)
-		if n := len(k.frames); n != 26 {
+		pass(505 * time.Millisecond)
+		if n := len(k.sent()); n != 13 {
 			t.Errorf("%d frames after half a second", n)
 		}
-		if now := p.told(t); now != (played{"r1", 500 * time.Millisecond}) {
+		if now := p.told(t); now != (played{"r1", 480 * time.Millisecond}) {
 			t.Errorf("told %v", now)
 		}
-		time.Sleep(time.Second)
-		for i, at := range k.times {
+		pass(time.Second)
+		for i, at := range k.sent() {
 			if want := time.Duration(i) * frameTime; at != want {
 				t.Fatalf("frame %d came after %s, want %s", i, at, want)
 			}
 		}
-		if now := p.told(t); len(k.frames) != 50 || now.at != time.Second {
-			t.Errorf("%d frames, and told %s", len(k.frames), now.at)
+		if now := p.told(t); len(k.sent()) != 25 || now.at != time.Second {
+			t.Errorf("%d frames, and told %s", len(k.sent()), now.at)
 		}
 	})
 }
@@ -84,15 +93,15 @@ func TestClear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, k := playing(t)
 		p.put("r1", 0, outRate, tone(outRate), false)
-		time.Sleep(105 * time.Millisecond)
+		pass(105 * time.Millisecond)
 		p.clear()
 		synctest.Wait()
-		if now := p.told(t); len(k.frames) != 6 || now.at != 120*time.Millisecond {
-			t.Errorf("%d frames, and told %s", len(k.frames), now.at)
+		if now := p.told(t); len(k.sent()) != 3 || now.at != 120*time.Millisecond {
+			t.Errorf("%d frames, and told %s", len(k.sent()), now.at)
 		}
-		time.Sleep(time.Second)
-		if len(k.frames) != 6 {
-			t.Errorf("%d frames: it went on", len(k.frames))
+		pass(time.Second)
+		if len(k.sent()) != 3 {
+			t.Errorf("%d frames: it went on", len(k.sent()))
 		}
 		p.put("r2", 0, outRate, tone(frameSize), false)
 		synctest.Wait()
@@ -108,11 +117,11 @@ func TestPiecesThatAreNoFrames(t *testing.T) {
 		p, k := playing(t)
 		for range 10 {
 			p.put("r1", 0, outRate, tone(500), false)
-			time.Sleep(time.Millisecond)
+			pass(time.Millisecond)
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		all := k.samples()
-		if len(all) != 11*frameSize || slices.Contains(all[:5000], 0) || slices.ContainsFunc(all[5000:], func(s int16) bool { return s != 0 }) {
+		if len(all) != 6*frameSize || slices.Contains(all[:5000], 0) || slices.ContainsFunc(all[5000:], func(s int16) bool { return s != 0 }) {
 			t.Errorf("%d samples", len(all))
 		}
 		if now := p.told(t); now.at < 208*time.Millisecond || now.at > 209*time.Millisecond {
@@ -130,11 +139,11 @@ func TestQuiet(t *testing.T) {
 			t.Errorf("told %s", now.at)
 		}
 		p.put("r1", 1000, outRate, tone(outRate), false)
-		time.Sleep(10 * time.Millisecond)
+		pass(10 * time.Millisecond)
 		p.mute()
 		synctest.Wait()
-		if now := p.told(t); now.at != 2*time.Second || len(k.frames) != 1 {
-			t.Errorf("told %s after %d frames", now.at, len(k.frames))
+		if now := p.told(t); now.at != 2*time.Second || len(k.sent()) != 1 {
+			t.Errorf("told %s after %d frames", now.at, len(k.sent()))
 		}
 	})
 }
@@ -144,12 +153,45 @@ func TestAnotherRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, k := playing(t)
 		p.put("r1", 0, 48000, tone(48000), false)
-		time.Sleep(2 * time.Second)
-		if n := len(k.frames); n < 49 || n > 51 {
+		pass(2 * time.Second)
+		if n := len(k.sent()); n < 24 || n > 26 {
 			t.Errorf("%d frames", n)
 		}
-		if now := p.told(t); now.at < 980*time.Millisecond || now.at > time.Second {
+		if now := p.told(t); now.at < 960*time.Millisecond || now.at > time.Second {
 			t.Errorf("told %s", now.at)
 		}
 	})
+}
+
+// What is held back while somebody seems to speak goes on where it was, or is forgotten.
+func TestHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, k := playing(t)
+		p.put("r1", 0, outRate, tone(outRate), false)
+		pass(105 * time.Millisecond)
+		p.hold(true)
+		pass(time.Second)
+		if n := len(k.sent()); n != 3 {
+			t.Errorf("%d frames while it was held", n)
+		}
+		p.hold(false)
+		pass(2 * time.Second)
+		if now := p.told(t); len(k.sent()) != 25 || now.at != time.Second {
+			t.Errorf("%d frames in all, and told %s", len(k.sent()), now.at)
+		}
+		p.put("r2", 0, outRate, tone(outRate), false)
+		p.hold(true)
+		p.clear()
+		p.hold(false)
+		pass(time.Second)
+		if n := len(k.sent()); n > 26 {
+			t.Errorf("%d frames: what was forgotten was played", n)
+		}
+	})
+}
+
+// pass lets time pass, and then waits until nothing moves any more.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }

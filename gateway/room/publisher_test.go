@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -48,6 +49,13 @@ func (a *air) agentState(value string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.states = append(a.states, value)
+}
+
+// was is the states that were said.
+func (a *air) was() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.states)
 }
 
 // events joins and reads what came on ganglia-events.
@@ -182,7 +190,7 @@ func TestTheStateIsSaidWhenItChanges(t *testing.T) {
 		}
 		p.restart()
 		synctest.Wait()
-		if got := strings.Join(sky.states, " "); got != "listening thinking speaking listening listening" {
+		if got := strings.Join(sky.was(), " "); got != "listening thinking speaking listening listening" {
 			t.Errorf("the agent was: %s", got)
 		}
 	})

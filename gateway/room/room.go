@@ -298,12 +298,20 @@ func (r *Room) opened(ctx context.Context, m *microphone) {
 
 // heard passes on what the one says who has the floor: whoever spoke first, until the final transcript.
 func (r *Room) heard(ctx context.Context, in frame) {
+	free := r.peer.handsFree()
+	if free && !r.peer.listens(in.mic) && speech.Level(in.samples) <= quietLevel {
+		in.mic.mayBegin(in.samples)
+		return // an open microphone takes no floor with its silence
+	}
 	if !in.mic.mayBegin(in.samples) || !r.peer.takeFloor(in.mic) {
 		in.mic.refused = true
 		r.metrics.talkedOver(speech.Duration(len(in.samples), speech.Rate))
 		return
 	}
 	r.holder = in.mic
+	if free && in.mic.breathes(in.samples) {
+		r.peer.yield(in.mic)
+	}
 	r.waitHold()
 	for _, m := range r.peer.audio(in.samples) {
 		r.send(ctx, m)

@@ -49,7 +49,9 @@ type Config struct {
 	// NewSession makes and runs a session with these settings. It is called with the name of a room in them: the session
 	// then asks for that room by [Rooms.Mirror], through session.Config.Mirror.
 	NewSession func(protocol.SessionStart) (*session.Session, error)
-	Voice      bool // sessions can speak
+	Codec      speech.Codec // nil: rooms are served in writing alone
+	Voice      bool         // sessions can speak
+	HandsFree  bool         // a room's own session is to hear by itself where speech begins and ends
 
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts nothing
@@ -157,7 +159,10 @@ func (r *Rooms) settings(name string) protocol.SessionStart {
 	ask := protocol.SessionStart{Turns: string(session.Agent), Room: name, Audio: &protocol.AudioFormats{
 		Input: &protocol.Format{Encoding: "pcm16", Rate: speech.Rate, Framing: "binary"},
 	}}
-	if r.cfg.Voice && HasAudio {
+	if r.cfg.HandsFree {
+		ask.TurnDetection = "vad"
+	}
+	if r.cfg.Voice && r.cfg.Codec != nil {
 		ask.Audio.Output = &protocol.Format{Encoding: "pcm16", Rate: outRate, Framing: "binary"}
 	}
 	return ask

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"vela/gateway"
 	"vela/gateway/room"
+	"vela/session/opus"
 )
 
 // livekitCmd is for whoever sets LiveKit up. Where it is, and its key, come from vela.yaml and the environment, as for
@@ -29,11 +29,8 @@ func liveKit(c configFile) (room.Config, error) {
 	if err == nil && at.URL == "" {
 		err = errNoLiveKit
 	}
-	return roomConfig(at), err
-}
-
-func roomConfig(at gateway.LiveKit) room.Config {
-	return room.Config{URL: at.URL, Key: at.Key, Secret: at.Secret, Agent: at.Agent}
+	codec, _ := opus.New() // check says so where there is none, and join its reason
+	return room.Config{URL: at.URL, Key: at.Key, Secret: at.Secret, Agent: at.Agent, Codec: codec}, err
 }
 
 type checkCmd struct {
@@ -78,15 +75,18 @@ func (c *joinCmd) Run(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	samples, err := (&sayCmd{File: c.File}).read()
+	samples, err := readSpeech(c.File)
 	if err != nil {
+		return err
+	}
+	if _, err := opus.New(); err != nil {
 		return err
 	}
 	url, token, err := room.New(cfg).Token(c.Room, c.As, "", "", nil)
 	if err != nil {
 		return err
 	}
-	return room.Phone{URL: url, Token: token, On: func(h room.Heard) {
+	return room.Phone{URL: url, Token: token, Codec: cfg.Codec, On: func(h room.Heard) {
 		switch {
 		case h.State != "":
 			fmt.Fprintf(io.err, "the agent: %s\n", h.State)
