@@ -1,6 +1,6 @@
 # Vela. `make run` is the product, `make test` the proof; both set up what they need.
 
-# Speech recognition and Opus are in the build where their libraries are; without them everything else runs.
+# Speech recognition and Opus, which rooms need for their sound, are in the build where their libraries are; without them everything else runs.
 TAGS  := $(shell pkg-config --exists pocketsphinx 2>/dev/null && echo pocketsphinx) \
 	$(shell pkg-config --exists opus 2>/dev/null && echo opus nolibopusfile)
 # sherpa-onnx is in a build that asks for it: SHERPA=1. Its libraries, 32 MB, are put beside the program.
@@ -20,19 +20,26 @@ DETECTOR := $(if $(MACHINE),bin/libonnxruntime.so bin/silero_vad.onnx)
 LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
 LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
 
+# LIVEKIT=1 starts the development server of make livekit beside the gateway, and ends it with it.
+LIVEKIT_START = $(if $(LIVEKIT),./bin/livekit-server --config e2e/livekit/server.yaml & trap "kill $$! 2>/dev/null" EXIT INT TERM;)
+LIVEKIT_ENV   = $(if $(LIVEKIT),LIVEKIT_URL=ws://127.0.0.1:7880 LIVEKIT_API_KEY=devkey LIVEKIT_API_SECRET=devsecret-devsecret-devsecret-32b)
+
 .DEFAULT_GOAL := help
-.PHONY: help run build test check test-go test-web test-e2e e2e-openclaw bench bench-speech fuzz generate clean packages packages-test
+.PHONY: help run build livekit test check test-go test-web test-e2e e2e-openclaw bench bench-speech fuzz generate clean packages packages-test
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-run: packages ## Set up, build and start the gateway: hold the button on its page and talk (ADDR=, TURNS=, LAN=1 for phones)
-	@$(MAKE) --no-print-directory build
-	@$(LAN_KEY) ./bin/vela serve --addr $(ADDR) --turns $(TURNS) $(LAN_FLAGS)
+run: packages ## Set up, build and start the gateway: hold the button on its page and talk (ADDR=, TURNS=, LAN=1 for phones, LIVEKIT=1 for rooms)
+	@$(MAKE) --no-print-directory build $(if $(LIVEKIT),bin/livekit-server)
+	@$(LIVEKIT_START) $(LAN_KEY) $(LIVEKIT_ENV) ./bin/vela serve --addr $(ADDR) --turns $(TURNS) $(LAN_FLAGS)
 
 build: web/dist/index.html $(DETECTOR) ## Build the page and the program, bin/vela (SHERPA=1 with sherpa-onnx)
 	$(GO) build -tags '$(TAGS)' -o bin/vela ./gateway/cmd/vela
 	$(if $(SHERPA),cd "$$($(GO) list -m -f '{{.Dir}}' github.com/k2-fsa/sherpa-onnx-go-linux)"/lib/$$(uname -m)* && install -m 644 -t $(CURDIR)/bin libonnxruntime.so libsherpa-onnx-c-api.so)
+
+livekit: bin/livekit-server ## Build the real LiveKit server and start it on loopback, for development: port 7880, key devkey
+	./bin/livekit-server --config e2e/livekit/server.yaml
 
 test: packages packages-test ## Set up and run every test
 	@$(MAKE) --no-print-directory check test-web build test-go test-e2e
@@ -51,7 +58,7 @@ test-go: $(DETECTOR) ## The Go tests, with the race detector
 test-web: web/node_modules ## The page's unit tests and types
 	cd web && npm run --silent typecheck && npm test --silent
 
-test-e2e: build e2e/node_modules ## The built program from outside: scripted turns, a real browser
+test-e2e: build bin/livekit-server e2e/node_modules ## The built program from outside: scripted turns, a real browser
 	cd e2e && $(GO) test -race -count=1 -timeout 20m ./...
 
 e2e-openclaw: build ## The built program against the real OpenClaw, which is installed first: 850 MB, some minutes
@@ -77,7 +84,7 @@ fuzz: ## Fuzz whatever reads bytes from outside, FUZZTIME= each (a minute)
 	done; done
 
 generate: ## Write again what comes out of the Go types and tables
-	$(GO) test ./protocol ./session ./session/speech ./gateway/... -update
+	$(GO) test ./protocol ./protocol/ganglia ./session ./session/speech ./gateway/... -update
 
 clean: ## Remove what was built
 	rm -rf bin web/dist/assets web/dist/index.html web/node_modules e2e/node_modules
@@ -96,6 +103,10 @@ packages:
 
 packages-test:
 	@.ci/packages test
+
+# A module of its own: what the server needs, nothing of Vela's may depend on. The first time it takes minutes.
+bin/livekit-server: e2e/livekit/go.mod e2e/livekit/go.sum
+	cd e2e/livekit && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o ../../$@ github.com/livekit/livekit-server/cmd/server
 
 web/node_modules: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund --loglevel=error

@@ -31,6 +31,8 @@ type File struct {
 	ears   []earSpec    // the first one recognises speech, and the next where one fails; none: PocketSphinx
 	voices []voiceSpec  // the first one speaks, and the next where one fails; none: flite
 	vad    protocol.VAD // how speech is told from silence, for clients that do not say
+
+	livekit liveKitSpec
 }
 
 // spec is one agent as the file has it.
@@ -204,11 +206,12 @@ func parseFile(text []byte) (File, error) {
 		Ears    []earSpec   `yaml:"ears"`
 		Voices  []voiceSpec `yaml:"voices"`
 		VAD     vadSpec     `yaml:"vad"`
+		LiveKit liveKitSpec `yaml:"livekit"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &top, yaml.Strict()); err != nil {
 		return File{}, inLine(err)
 	}
-	f := File{mcp: map[string]mcpServer{}, ears: top.Ears, voices: top.Voices}
+	f := File{mcp: map[string]mcpServer{}, ears: top.Ears, voices: top.Voices, livekit: top.LiveKit}
 	for _, node := range top.MCP {
 		name, server := node.Key.GetToken().Value, mcpServer{line: lineOf(node.Key)}
 		if err := yaml.NodeToValue(node.Value, &server, yaml.Strict()); err != nil {
@@ -248,6 +251,9 @@ func parseFile(text []byte) (File, error) {
 			bounds += " ms"
 		}
 		return File{}, fmt.Errorf("line %d: vad: %s must be %s", top.VAD.line, name, bounds)
+	}
+	if err := f.livekit.check(); err != nil {
+		return File{}, fmt.Errorf("line %d: livekit: %w", f.livekit.line, err)
 	}
 	return f, f.putFirst(top.Default)
 }

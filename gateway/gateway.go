@@ -2,10 +2,10 @@
 // there are. Start at [Config], [New] and [Gateway.Run]; the program in cmd/vela does nothing but fill the one and
 // call the others, and so may a test or another program.
 //
-// The packages below: server is HTTP and the socket, bus keeps conversations, auth knows who may come in, cert has the
+// The packages below: server is HTTP and the socket, room is LiveKit's rooms, bus keeps conversations, auth knows who may come in, cert has the
 // certificate; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who hears, detectors.go what tells speech from silence, agents.go who
 // answers and file.go the vela.yaml that says so, kept.go what outlives the process, journal.go and telemetry.go what is written down, listen.go where a
-// gateway may listen.
+// gateway may listen, rooms.go where LiveKit is.
 package gateway
 
 import (
@@ -27,6 +27,7 @@ import (
 	"vela/gateway/auth"
 	"vela/gateway/bus"
 	"vela/gateway/cert"
+	"vela/gateway/room"
 	"vela/gateway/server"
 	"vela/session"
 	"vela/session/opus"
@@ -74,6 +75,7 @@ type Gateway struct {
 	bus      *bus.Bus // nil where conversations end with the process
 	traces   *traces
 	tracer   trace.Tracer // nil where traces go nowhere
+	rooms    *room.Rooms  // nil where there is no LiveKit
 
 	authority *auth.Authority   // nil: everybody may come in
 	cert      *cert.Certificate // nil: plain HTTP
@@ -129,6 +131,9 @@ func New(cfg Config) (_ *Gateway, err error) {
 	if g.journals, err = openJournals(cfg.Journal, g.log); err != nil {
 		return nil, err
 	}
+	if g.rooms, err = g.makeRooms(registry); err != nil {
+		return nil, err
+	}
 	g.server, err = server.New(server.Config{
 		NewSession:  g.newSession,
 		Auth:        g.authority,
@@ -142,6 +147,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		MaxSessions: cfg.MaxSessions,
 		Log:         cfg.Log.With("component", "server"),
 		Metrics:     registry,
+		Rooms:       g.roomsServed(),
 	})
 	if err != nil {
 		return nil, err
@@ -190,6 +196,9 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	}
 	beside.Go(func() { _, _ = g.detects.load() }) // which says itself what it could not
 	defer beside.Wait()
+	if g.rooms != nil {
+		beside.Go(func() { g.rooms.Run(ctx) })
+	}
 	defer g.agents.start(ctx)()
 	g.log.Info("listening", "address", l.Addr().String())
 	if ready != nil {
@@ -245,6 +254,7 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Detector: g.detects.stream,
 		VAD:      g.detects.vad,
 
+		Mirror:    g.mirror(),
 		Only:      n.Only,
 		Allowance: n.Audio,
 		Idle:      g.cfg.Idle,

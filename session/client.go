@@ -83,10 +83,12 @@ func (s *Session) restart(p Peer, m protocol.SessionStart) error {
 		if s.inFlight() || s.machine.state() != protocol.Idle {
 			return errSettings
 		}
+		before := s.settings.terms.Room
 		if err := s.Configure(m); err != nil {
 			return err
 		}
 		s.save()
+		s.mirror(before)
 	}
 	s.greet(p)
 	return nil

@@ -120,6 +120,7 @@ func (p *player) head(mock Mock, codec speech.Codec) error {
 	if h.VAD != nil {
 		cfg.Detector, cfg.VAD = func() VoiceDetector { return p }, *h.VAD
 	}
+	cfg.Mirror = func(*Session, string) {}
 	p.s = New(cfg)
 	p.s.replayed = func(e Event) { p.came = append(p.came, appendEvent(nil, e)) }
 	if err := p.configure(h.Settings); err != nil {

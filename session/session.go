@@ -80,6 +80,10 @@ type Config struct {
 	Approve     time.Duration // how long a person may take to answer an agent's question before it is a no; default 1 minute
 	Idle        time.Duration // without anything from a client; default 10 minutes
 
+	// Mirror has a room show the session as well, instead of the room before it. It is called from the session's
+	// goroutine: it neither blocks nor calls the session. Nil: there are no rooms.
+	Mirror func(s *Session, room string)
+
 	// Store keeps the session beyond the process; nil: it ends with it. Version 2 only.
 	Store Store
 
@@ -201,6 +205,9 @@ func New(cfg Config) *Session {
 // ID is the session's id, as in session.ready.
 func (s *Session) ID() string { return s.cfg.ID }
 
+// Done is closed once Run has returned.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
 // Run runs the session until its last peer has left, it has been idle for too long, or ctx is done, and closes the
 // peers that are still there: with 1001 when ctx was cancelled because of [ErrShutdown]. It returns once every
 // goroutine of the session has ended.
@@ -242,6 +249,7 @@ func (s *Session) open() {
 	s.beginCounting()
 	s.save()
 	s.interrupted()
+	s.mirror("")
 }
 
 // step applies one input. It returns why the session ends, nil while it goes on.

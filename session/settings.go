@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"vela/protocol"
 	"vela/session/speech"
@@ -24,6 +26,7 @@ func (t settings) asked() protocol.SessionStart {
 		Turns: string(t.turns), Agent: t.terms.Agent, Interrupt: &interrupt, Approvals: &approvals,
 		Audio:         &protocol.AudioFormats{Input: &input, Output: t.terms.Audio.Output},
 		TurnDetection: t.terms.TurnDetection, VAD: t.terms.VAD,
+		Room: t.terms.Room,
 	}
 }
 
@@ -75,6 +78,9 @@ func featuresOf(cfg *Config) []string {
 	}
 	if cfg.detects() {
 		there = append(there, detected)
+	}
+	if cfg.Mirror != nil {
+		there = append(there, "room")
 	}
 	return there
 }
@@ -134,7 +140,13 @@ func (t *settings) apply(ask protocol.SessionStart, cfg *Config) error {
 		return err
 	}
 	if ask.Room != "" {
-		return unsupported("room", "no room")
+		if cfg.Mirror == nil {
+			return unsupported("room", "no room")
+		}
+		if !isRoom(ask.Room) {
+			return unsupported("room", "rooms whose names have up to 128 bytes and no control characters")
+		}
+		t.terms.Room = ask.Room
 	}
 	if lang := strings.ToLower(ask.Language); lang != "" && lang != "en" && lang != "en-us" {
 		return unsupported("language", "en-US")
@@ -222,6 +234,18 @@ func (t *settings) applyDetection(ask protocol.SessionStart, cfg *Config) error 
 	}
 	t.terms.VAD = &vad
 	return nil
+}
+
+// isRoom says whether a room may be called this.
+func isRoom(name string) bool {
+	return len(name) <= 128 && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// mirror has the room show the session that is in force now, if it was another one before.
+func (s *Session) mirror(before string) {
+	if room := s.settings.terms.Room; room != before && s.cfg.Mirror != nil {
+		s.cfg.Mirror(s, room)
+	}
 }
 
 // The rates that speech is taken at, in Hz; it is resampled to that of the recognisers.

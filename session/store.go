@@ -178,13 +178,16 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 }
 
 // stillThere is kept settings without what this process has not: the first agent stands in for one that is gone, text
-// for a voice, and PCM16 for Opus. The client is told when it resumes.
+// for a voice, PCM16 for Opus, and no room for a room. The client is told when it resumes.
 func stillThere(ask protocol.SessionStart, cfg *Config) protocol.SessionStart {
 	if cfg.agent(ask.Agent) == nil {
 		ask.Agent = ""
 	}
 	if !cfg.detects() {
 		ask.TurnDetection, ask.VAD = "", nil
+	}
+	if cfg.Mirror == nil {
+		ask.Room = ""
 	}
 	if ask.Audio == nil {
 		return ask

@@ -266,7 +266,7 @@ test('the settings keep the focus inside, and give it back on Escape', async (t)
   const stops = (await tabStops(page)).map(({ name }) => name);
   for (const stop of stops) {
     const inside = await page.evaluate(
-      (name) => [...document.querySelectorAll('#settings button, #settings select')].some((e) => [e.id, e.ariaLabel, e.textContent.trim()].includes(name)),
+      (name) => [...document.querySelectorAll('#settings :is(button, select, a)')].some((e) => [e.id, e.ariaLabel, e.textContent.trim()].includes(name)),
       stop,
     );
     assert.ok(inside, `${stop} is outside of the settings`);

@@ -67,11 +67,25 @@ func (s *Server) ownHostOnly(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// secureHeaders go with every answer. The page needs nothing from elsewhere.
+// policy is the content security policy of every answer: a page needs nothing from elsewhere. The phone is the one that
+// does; see [phonePolicy].
+const policy = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+// phonePolicy also lets a page connect to LiveKit, whose address is ws:// or wss://: its clients open a socket there, and
+// ask by HTTP why one was refused.
+func phonePolicy(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return policy
+	}
+	return policy + "; connect-src 'self' " + u.Scheme + "://" + u.Host + " http" + strings.TrimPrefix(u.Scheme, "ws") + "://" + u.Host
+}
+
+// secureHeaders go with every answer.
 func secureHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
-		h.Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -3,7 +3,8 @@
 // Start at [New]; [Server.Serve] accepts connections until its context is done, then drains. One connection is a
 // socket (socket.go), which is a [session.Peer]; what waits to be written to it stands in its outbox (outbox.go);
 // sessions.go counts the sessions that run and waits for them; access.go says which pages may come in and auth.go who,
-// by what credential.go finds in a request; tokens.go makes tokens, tls.go is for listening with a certificate.
+// by what credential.go finds in a request; tokens.go makes tokens, rooms.go is what LiveKit and its participants ask for,
+// tls.go is for listening with a certificate.
 package server
 
 import (
@@ -46,6 +47,7 @@ type Config struct {
 	MaxMessage  int                       // bytes; default 1 MiB
 	Log         *slog.Logger              // nil discards
 	Metrics     *prometheus.Registry      // nil: a new one
+	Rooms       Rooms                     // nil: there is no LiveKit
 }
 
 // NewSession is what the server knows of a session that a client asks for.
@@ -139,6 +141,7 @@ func (s *Server) routes() {
 	e.GET("/api/agents", func(c echo.Context) error {
 		return c.JSON(http.StatusOK, s.cfg.Agents(c.Request().Context()))
 	})
+	s.rooms()
 	s.page()
 }
 

@@ -143,7 +143,7 @@ func FuzzObjects(f *testing.F) {
 
 func checkObject(t *testing.T, e ganglia.Event) {
 	t.Helper()
-	b, err := e.(json.Marshaler).MarshalJSON()
+	b, err := ganglia.Encode(e)
 	if err != nil || !utf8.Valid(b) || len(b) > 1<<20 {
 		t.Fatalf("%d bytes of %.100q: %v", len(b), b, err)
 	}

@@ -1,9 +1,11 @@
 // Package ganglia is the vocabulary of the data channel ganglia-events: what a phone or a page shows of an agent's work
 // beside its words. Start at [Event]: a [Status] says what the agent is doing, an [Artifact] is something to look at that
-// came of it, a [Content] is the next piece of its text.
+// came of it, a [Content] is the next piece of its text. What else the channel carries to a client stands in room.go, what
+// a client sends on it, a [Command], in command.go.
 //
 // The JSON of each is the channel's object, to the letter. The same objects are the payloads of status and artifact in
-// version 2 of the Vela protocol.
+// version 2 of the Vela protocol. [Encode] writes one, [Decode] and [DecodeCommand] read one. An object that is too long
+// for a packet goes through [Split], and a [Joiner] puts its pieces together again.
 //
 // [StatusOf] and [ArtifactOf] make them of a tool call and its result, whoever ran the tool: Vela's own agents, OpenClaw
 // or Claude Code. What these call their tools stands in tools.go, where their results keep what in result.go.
@@ -21,10 +23,12 @@ import (
 	"strings"
 )
 
-// Event is one object of the channel: a [Status], an [Artifact] or a [Content]. A type switch tells which.
+// Event is one object of the channel on its way to a client: a [Status], an [Artifact] or a [Content], or one of those in
+// room.go. A type switch tells which.
 type Event interface {
 	// Type is the object's "type".
 	Type() string
+	json.Marshaler
 }
 
 // Status says what the agent is doing.
@@ -108,22 +112,23 @@ func (Status) Type() string   { return "status" }
 func (Artifact) Type() string { return "artifact" }
 func (Content) Type() string  { return "content" }
 
+// IsStatus, IsArtifact and IsContent are the three tests of the channel's contract.
+func IsStatus(e Event) bool   { return is[Status](e) }
+func IsArtifact(e Event) bool { return is[Artifact](e) }
+func IsContent(e Event) bool  { return is[Content](e) }
+
+func is[E Event](e Event) bool { _, ok := e.(E); return ok }
+
 // MarshalJSON writes the channel's object, its type first.
 func (s Status) MarshalJSON() ([]byte, error) {
 	type fields Status
-	return marshal(struct {
-		Type string `json:"type"`
-		fields
-	}{s.Type(), fields(s)})
+	return typed(s.Type(), fields(s))
 }
 
 // MarshalJSON writes the channel's object, its type first.
 func (c Content) MarshalJSON() ([]byte, error) {
 	type fields Content
-	return marshal(struct {
-		Type string `json:"type"`
-		fields
-	}{c.Type(), fields(c)})
+	return typed(c.Type(), fields(c))
 }
 
 // MarshalJSON writes the channel's object, its type first: what an artifact of this type always has, be it empty, and
@@ -167,28 +172,58 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// ErrUnknownType is what [Decode] returns, wrapped, for an object whose type is none of the three. The channel carries
-// more, such as chunks of a long message: a reader passes over what it does not know.
+// typed writes the members of a struct behind their object's type.
+func typed(typ string, fields any) ([]byte, error) {
+	members, err := marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	object := fmt.Appendf(nil, `{"type":"%s"`, typ)
+	if len(members) > len("{}") {
+		object = append(object, ',')
+	}
+	return append(object, members[1:]...), nil
+}
+
+// Encode writes an [Event] or a [Command] as the channel's object. Those of this package can always be written.
+func Encode(object json.Marshaler) ([]byte, error) {
+	return object.MarshalJSON() // as it is: encoding/json would escape <, > and & in it
+}
+
+// ErrUnknownType is what [Decode] and [DecodeCommand] return, wrapped, for an object whose type is none of theirs. The
+// channel may carry more, and a reader passes over what it does not know.
 var ErrUnknownType = errors.New("ganglia: unknown type")
 
-// Decode reads one object of the channel. Fields that are not named here are ignored, and an action or an artifact type
-// that is not known here is left as it is.
-func Decode(object []byte) (Event, error) {
+// events reads the objects that go to a client.
+var events = map[string]func([]byte) (Event, error){
+	Status{}.Type():          as[Status],
+	Artifact{}.Type():        as[Artifact],
+	Content{}.Type():         as[Content],
+	AgentTranscript{}.Type(): as[AgentTranscript],
+	UserTranscript{}.Type():  as[UserTranscript],
+	SystemEvent{}.Type():     as[SystemEvent],
+	SessionHold{}.Type():     as[SessionHold],
+	Bootstrap{}.Type():       as[Bootstrap],
+	PipelineInfo{}.Type():    as[PipelineInfo],
+}
+
+// Decode reads one object of the channel that goes to a client. Fields that are not named here are ignored, and an action
+// or an artifact type that is not known here is left as it is.
+func Decode(object []byte) (Event, error) { return decode(object, events) }
+
+func decode[E Event](object []byte, known map[string]func([]byte) (E, error)) (E, error) {
+	var none E
 	var head struct {
 		Type string `json:"type"`
 	}
 	if err := json.Unmarshal(object, &head); err != nil {
-		return nil, fmt.Errorf("ganglia: decode: %w", err)
+		return none, fmt.Errorf("ganglia: decode: %w", err)
 	}
-	switch head.Type {
-	case Status{}.Type():
-		return as[Status](object)
-	case Artifact{}.Type():
-		return as[Artifact](object)
-	case Content{}.Type():
-		return as[Content](object)
+	read, ok := known[head.Type]
+	if !ok {
+		return none, fmt.Errorf("%w %.64q", ErrUnknownType, head.Type)
 	}
-	return nil, fmt.Errorf("%w %.64q", ErrUnknownType, head.Type)
+	return read(object)
 }
 
 func as[E Event](object []byte) (Event, error) {

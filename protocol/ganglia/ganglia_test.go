@@ -1,9 +1,14 @@
 package ganglia_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
+	"os"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"vela/protocol/ganglia"
@@ -43,12 +48,66 @@ var objects = []struct {
 	{"bare error", ganglia.Artifact{ArtifactType: ganglia.Error}, `{"type":"artifact","artifact_type":"error","message":""}`},
 	{"of another day", ganglia.Artifact{ArtifactType: "chart", File: "f", Query: "q"},
 		`{"type":"artifact","artifact_type":"chart","file":"f","query":"q"}`},
+
+	{"agent's words", ganglia.AgentTranscript{SegmentID: "seg_2", Delta: "miles", Text: "Three miles", Final: false},
+		`{"type":"agent_transcript","segmentId":"seg_2","delta":"miles","text":"Three miles","final":false}`},
+	{"user's words", ganglia.UserTranscript{SegmentID: "user_seg_1", Text: "how far <is> it", Final: true},
+		`{"type":"user_transcript","segmentId":"user_seg_1","text":"how far <is> it","final":true}`},
+	{"system event", ganglia.SystemEvent{Severity: ganglia.SeverityError, Title: "Voice Unavailable", Message: "Answers come as text."},
+		`{"type":"system_event","severity":"error","title":"Voice Unavailable","message":"Answers come as text."}`},
+	{"session hold", ganglia.SessionHold{Reason: ganglia.HoldIdle}, `{"type":"session_hold","reason":"idle"}`},
+	{"bootstrap", ganglia.Bootstrap{Phase: ganglia.PhaseStart}, `{"type":"bootstrap","phase":"start"}`},
+	{"pipeline", ganglia.PipelineInfo{STT: "PocketSphinx", TTS: "Flite", LLM: "Echo"},
+		`{"type":"pipeline_info","stt":"PocketSphinx","tts":"Flite","llm":"Echo"}`},
+}
+
+// orders is the same for what a client sends.
+var orders = []struct {
+	name  string
+	order ganglia.Command
+	json  string
+}{
+	{"no sound", ganglia.TTSMode{Value: "off"}, `{"type":"tts-mode","value":"off"}`},
+	{"typed", ganglia.TextMessage{Text: "a & b"}, `{"type":"text_message","text":"a & b"}`},
+	{"farewell", ganglia.EndVoiceSession{}, `{"type":"end_voice_session"}`},
+}
+
+var update = flag.Bool("update", false, "write the golden files again")
+
+// The browser's tests read the same objects.
+func TestGoldenObjects(t *testing.T) {
+	var golden struct {
+		Events   map[string]json.RawMessage `json:"events"`
+		Commands map[string]json.RawMessage `json:"commands"`
+	}
+	golden.Events, golden.Commands = map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for _, c := range objects {
+		golden.Events[c.name] = json.RawMessage(c.json)
+	}
+	for _, c := range orders {
+		golden.Commands[c.name] = json.RawMessage(c.json)
+	}
+	var want bytes.Buffer
+	encoder := json.NewEncoder(&want)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(golden); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("testdata/objects.json", want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile("testdata/objects.json"); err != nil || !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("testdata/objects.json is not what the tables say; make generate writes it again: %v", err)
+	}
 }
 
 func TestObjectsAreTheChannels(t *testing.T) {
 	for _, c := range objects {
 		t.Run(c.name, func(t *testing.T) {
-			b, err := c.object.(json.Marshaler).MarshalJSON() // encoding/json would compact and escape it once more
+			b, err := ganglia.Encode(c.object)
 			if err != nil || string(b) != c.json {
 				t.Errorf("written %s: %v\nwant    %s", b, err, c.json)
 			}
@@ -57,6 +116,61 @@ func TestObjectsAreTheChannels(t *testing.T) {
 				t.Errorf("read %#v: %v\nwant %#v", got, err, c.object)
 			}
 		})
+	}
+}
+
+func TestCommandsAreTheChannels(t *testing.T) {
+	for _, c := range orders {
+		b, err := ganglia.Encode(c.order)
+		if err != nil || string(b) != c.json {
+			t.Errorf("%s is written %s: %v", c.name, b, err)
+		}
+		got, err := ganglia.DecodeCommand([]byte(c.json))
+		if err != nil || got != c.order {
+			t.Errorf("%s is read as %#v: %v", c.name, got, err)
+		}
+	}
+}
+
+// What goes one way is not taken the other way: nobody in a room may speak for the agent.
+func TestEachSideHasItsOwnObjects(t *testing.T) {
+	for _, c := range objects {
+		if got, err := ganglia.DecodeCommand([]byte(c.json)); got != nil || !errors.Is(err, ganglia.ErrUnknownType) {
+			t.Errorf("%s is a command: %#v, %v", c.name, got, err)
+		}
+	}
+	for _, c := range orders {
+		if got, err := ganglia.Decode([]byte(c.json)); got != nil || !errors.Is(err, ganglia.ErrUnknownType) {
+			t.Errorf("%s is an event: %#v, %v", c.name, got, err)
+		}
+	}
+}
+
+func TestCommandsOfOthers(t *testing.T) {
+	for value, on := range map[string]bool{`"on"`: true, `"off"`: false, `"OFF"`: true, `""`: true, `null`: true} {
+		got, err := ganglia.DecodeCommand([]byte(`{"type":"tts-mode","value":` + value + `,"v":2}`))
+		if mode, ok := got.(ganglia.TTSMode); err != nil || !ok || mode.On() != on {
+			t.Errorf("%s: %#v, %v", value, got, err)
+		}
+	}
+	for _, object := range []string{
+		``, `[]`, `{"type":"tts-mode","value":false}`, `{"type":"text_message","text":1e400}`, `{"type":"text_message","text":[`,
+		`{"type":"text_message","text":"a"}{}`, strings.Repeat(`{"type":`, 7000),
+		`{"type":"text_message","text":"` + strings.Repeat("a", 64<<10) + `"}`,
+	} {
+		if got, err := ganglia.DecodeCommand([]byte(object)); got != nil || err == nil || len(err.Error()) > 200 {
+			t.Errorf("%.60s: %#v, %v", object, got, err)
+		}
+	}
+}
+
+func TestTypeTests(t *testing.T) {
+	for _, c := range objects {
+		is := []bool{ganglia.IsStatus(c.object), ganglia.IsArtifact(c.object), ganglia.IsContent(c.object)}
+		typ := c.object.Type()
+		if want := []bool{typ == "status", typ == "artifact", typ == "content"}; !slices.Equal(is, want) {
+			t.Errorf("%s: %v", c.name, is)
+		}
 	}
 }
 
@@ -120,6 +234,7 @@ func TestDecodeTakesWhatAnotherDayMayAdd(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	for object, unknown := range map[string]bool{
 		`{"type":"chunk","data":""}`:            true,
+		`{"type":"session_hold","reason":1}`:    false,
 		`{"type":"Status","action":"x"}`:        true,
 		`{}`:                                    true,
 		`null`:                                  true,

@@ -21,6 +21,7 @@ type cli struct {
 	Respond respondCmd `cmd:"" help:"Answer what a gateway asks by files, with a command."`
 	Replay  replayCmd  `cmd:"" help:"Run a session's journal again, and say whether the same events come out."`
 	Key     keyCmd     `cmd:"" help:"Make a server key for VELA_KEYS."`
+	Livekit livekitCmd `cmd:"" help:"Set LiveKit up: check it, and try a room."`
 	Engines enginesCmd `cmd:"" help:"Show every speech engine and agent: whether it is there, and why not."`
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"vela/gateway/room"
 	"vela/gateway/server"
 	"vela/session"
 )
@@ -20,6 +21,7 @@ var described = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: "([^"]+)", u
 func metrics(t *testing.T) string {
 	r := prometheus.NewRegistry()
 	session.NewMetrics(r)
+	room.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +57,7 @@ func kind(name string) string {
 func TestNamesOfMetricsSayTheirKind(t *testing.T) {
 	r := prometheus.NewRegistry()
 	session.NewMetrics(r)
+	room.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ export function applyTheme(theme: Theme): void {
 }
 
 /** Everything here applies at once. */
-export function SettingsDrawer({ app, onClose }: { app: App; onClose(): void }): JSX.Element {
+export function SettingsDrawer({ app, inRoom, onClose }: { app: App; inRoom?: boolean; onClose(): void }): JSX.Element {
   const drawer = useRef<HTMLDivElement>(null);
   useEffect(() => {
     drawer.current?.querySelector<HTMLElement>('button')?.focus();
@@ -62,10 +62,18 @@ export function SettingsDrawer({ app, onClose }: { app: App; onClose(): void }):
               <ConversationTools app={app} place="settings" />
             </section>
           )}
-          <TurnsGroup app={app} />
+          {!inRoom && <TurnsGroup app={app} />}
           <EnginesGroup app={app} />
           <TalkingGroup app={app} />
           <AppearanceGroup app={app} />
+          {!inRoom && (
+            <section>
+              <h3>Phone</h3>
+              <a class="link" id="phone" href="/phone">
+                Talk in a LiveKit room
+              </a>
+            </section>
+          )}
           <SessionGroup app={app} />
         </div>
       </div>

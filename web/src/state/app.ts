@@ -7,7 +7,7 @@ import { soundRate } from '../audio/playback';
 import type { Player, PlayerEvents } from '../audio/player';
 import type { ServerEventV2 } from '@vela/protocol';
 import type { Agents } from '../client/agents';
-import { Client } from '../client/client';
+import { Client, type ClientOptions, type Session } from '../client/client';
 import { Connection, type Cause, type ConnectionStatus } from '../client/connection';
 import { readTurns, socketAddress, type Engines, type Turns } from '../client/engines';
 import type { OpenSocket, Timers } from '../client/line';
@@ -46,6 +46,8 @@ export interface Browser {
   openMicrophone(deviceId: string, events: MicrophoneEvents): Promise<OpenMicrophone>;
   inputDevices(): Promise<InputDevice[]>;
   openPlayer(events: PlayerEvents): Player;
+  /** What carries agent turns; a socket unless given. */
+  openSession?(options: ClientOptions): Session;
   socket?: OpenSocket;
   /** As Math.random: what the waits between tries are spread by. */
   random?(): number;
@@ -71,7 +73,7 @@ export class App {
   readonly levels = new LevelTrace();
   #browser: Browser;
   #first: Connection; // version 1: deterministic turns
-  #second: Client; // version 2: agent turns
+  #second: Session; // version 2: agent turns
   #token: string | null = null;
   #hold: Hold;
   #speaker: Speaker;
@@ -104,7 +106,8 @@ export class App {
       onStatus: (status) => this.#onStatus(status, 'deterministic'),
       onEvent: (event) => this.#onEvent(event),
     });
-    this.#second = new Client({
+    const openSession = browser.openSession ?? ((options) => new Client(options));
+    this.#second = openSession({
       ...common,
       settings: () => ({
         turns: 'agent',
@@ -182,7 +185,7 @@ export class App {
     return this.model.value.turns === 'agent';
   }
 
-  get #line(): Connection | Client {
+  get #line(): Connection | Session {
     return this.#isSecond ? this.#second : this.#first;
   }
 
@@ -633,6 +636,7 @@ export class App {
   #dispatch(action: Action): void {
     if (action.type === 'held') {
       this.#interrupt();
+      this.#second.listen?.();
       this.levels.clear();
       this.#browser.vibrate();
     }

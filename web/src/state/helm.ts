@@ -247,6 +247,7 @@ function connectionWords(model: Model): { tone: Helm['tone']; word: string; titl
   const { connection, talk } = model;
   const word = connectionWord(connection);
   const said = talk.turns.length > 0;
+  if (connection.cause?.kind === 'said') return { tone: 'idle', word, title: connection.cause.strong, small: said ? 'What was said stays here.' : '' };
   // A page that was just loaded has lost nothing, though its session is kept.
   if (talk.kept && (connection.retryAt !== null || (talk.sessionId !== null && (waiting(model) || connection.cause?.kind === 'socket')))) {
     return { tone: 'idle', word, title: 'Connection lost', small: said ? whereItWas : 'The session goes on where it was.' };

@@ -38,6 +38,7 @@ export function faultOf(model: Model): Fault | null {
 
 export function connectionWord(status: ConnectionStatus): string {
   if (status.retryAt !== null) return 'Reconnecting';
+  if (status.word) return status.word;
   const words = {
     'not connected': 'Not connected',
     connecting: 'Connecting',

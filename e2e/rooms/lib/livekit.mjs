@@ -1,0 +1,89 @@
+// The real LiveKit server as a process of its own, on loopback.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createHmac } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import net from 'node:net';
+import { fileURLToPath } from 'node:url';
+
+const program = process.env.LIVEKIT_BIN || fileURLToPath(new URL('../../../bin/livekit-server', import.meta.url));
+export const key = 'e2ekey';
+export const secret = 'e2e-secret-e2e-secret-e2e-secret-32';
+
+const running = new Set();
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
+/** Starts a server on free ports, or on those of one that has ended, and waits until it answers. */
+export async function startLiveKit({ port, udp, webhook } = {}) {
+  port ??= await freePort();
+  udp ??= await freeUDPPort();
+  const config = {
+    port,
+    bind_addresses: ['127.0.0.1'],
+    rtc: {
+      udp_port: udp, tcp_port: 0, use_external_ip: false, node_ip: '127.0.0.1', enable_loopback_candidate: true,
+      interfaces: { includes: ['lo'] }, stun_servers: ['127.0.0.1:3478'],
+    },
+    keys: { [key]: secret },
+    logging: { level: 'warn' },
+    ...(webhook && { webhook: { api_key: key, urls: [webhook] } }),
+  };
+  const child = spawn(program, ['--config-body', JSON.stringify(config)], { stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  const server = { url: `ws://127.0.0.1:${port}`, http: `http://127.0.0.1:${port}`, port, udp, log: '', kill, stop };
+  for (const out of [child.stdout, child.stderr]) out.setEncoding('utf8').on('data', (text) => (server.log += text));
+  const gone = once(child, 'exit').then(() => running.delete(child));
+  for (;;) {
+    const answers = await fetch(server.http).then((r) => r.ok, () => false);
+    if (answers) return server;
+    if (child.exitCode !== null) throw new Error(`the LiveKit server ended: ${server.log}`);
+    await new Promise((again) => setTimeout(again, 50));
+  }
+
+  /** Ends it at once, as a crash would. */
+  async function kill() {
+    child.kill('SIGKILL');
+    await gone;
+  }
+
+  async function stop() {
+    child.kill('SIGKILL'); // it would wait for its rooms
+    await gone;
+  }
+}
+
+async function freePort() {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function freeUDPPort() {
+  const socket = createSocket('udp4').bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  const { port } = socket.address();
+  socket.close();
+  return port;
+}
+
+/** A token as LiveKit's own tools make them, with any grant. */
+export function sign(grant, { identity = 'e2e', apiKey = key, apiSecret = secret, ttl = 600, kind, sha256 } = {}) {
+  const now = Math.floor(Date.now() / 1000);
+  const part = (object) => Buffer.from(JSON.stringify(object)).toString('base64url');
+  const body = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ iss: apiKey, sub: identity, nbf: now - 10, exp: now + ttl, video: grant, kind, sha256 })}`;
+  return `${body}.${createHmac('sha256', apiSecret).update(body).digest('base64url')}`;
+}
+
+/** Calls LiveKit's own API. */
+export async function api(server, method, request, grant) {
+  const answer = await fetch(`${server.http}/twirp/livekit.RoomService/${method}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${sign(grant)}` },
+    body: JSON.stringify(request),
+  });
+  if (!answer.ok) throw new Error(`${method}: ${answer.status} ${await answer.text()}`);
+  return answer.json();
+}

@@ -1,0 +1,84 @@
+package room
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/livekit/protocol/auth"
+	"github.com/livekit/protocol/livekit"
+	"github.com/livekit/protocol/webhook"
+)
+
+// How long tokens are good to join with. Who is in a room stays there.
+const (
+	agentTTL = time.Minute
+	guestTTL = 15 * time.Minute
+)
+
+// agentTicket lets ourselves into a room.
+func (r *Rooms) agentTicket(room, identity string) (ticket, error) {
+	yes := true
+	token, err := auth.NewAccessToken(r.cfg.Key, r.cfg.Secret).
+		SetIdentity(identity).SetName("Vela").SetKind(livekit.ParticipantInfo_AGENT).SetValidFor(agentTTL).
+		SetVideoGrant(&auth.VideoGrant{RoomJoin: true, Room: room, Agent: true, CanUpdateOwnMetadata: &yes}).ToJWT()
+	if err != nil {
+		return ticket{}, fmt.Errorf("room: token: %w", err)
+	}
+	return ticket{r.cfg.URL, token}, nil
+}
+
+// Token lets a participant into one room: to speak, hear, write and read there, and nothing else.
+func (r *Rooms) Token(room, identity, name, metadata string, attributes map[string]string) (url, token string, err error) {
+	if room == "" {
+		room = "room-" + random()
+	}
+	if identity == "" {
+		identity = "guest-" + random() + random()
+	}
+	yes := true
+	grant := &auth.VideoGrant{
+		RoomJoin: true, Room: room, CanPublish: &yes, CanSubscribe: &yes, CanPublishData: &yes, CanUpdateOwnMetadata: &yes,
+	}
+	grant.SetCanPublishSources([]livekit.TrackSource{livekit.TrackSource_MICROPHONE})
+	token, err = auth.NewAccessToken(r.cfg.Key, r.cfg.Secret).SetIdentity(identity).SetName(name).SetMetadata(metadata).
+		SetAttributes(attributes).SetValidFor(guestTTL).SetVideoGrant(grant).ToJWT()
+	if err != nil {
+		return "", "", fmt.Errorf("room: token: %w", err)
+	}
+	return r.cfg.Public, token, nil
+}
+
+// Address is where participants find LiveKit.
+func (r *Rooms) Address() string { return r.cfg.Public }
+
+// ErrForged is returned for a webhook that LiveKit did not sign with our key.
+var ErrForged = errors.New("room: the webhook is not signed with our key")
+
+// maxWebhook bounds what LiveKit may tell us at once, in bytes.
+const maxWebhook = 256 << 10
+
+// Webhook takes what LiveKit tells of a room: an agent goes where a participant has come. It returns ErrForged for what is
+// not LiveKit's.
+func (r *Rooms) Webhook(req *http.Request) error {
+	req.Body = http.MaxBytesReader(nil, req.Body, maxWebhook)
+	event, err := webhook.ReceiveWebhookEvent(req, auth.NewSimpleKeyProvider(r.cfg.Key, r.cfg.Secret))
+	if err != nil {
+		return ErrForged
+	}
+	who := event.GetParticipant()
+	if event.GetEvent() != webhook.EventParticipantJoined || who.GetKind() != livekit.ParticipantInfo_STANDARD {
+		return nil
+	}
+	return r.Join(event.GetRoom().GetName())
+}
+
+// httpURL is the address of LiveKit's API, where the socket's was given.
+func httpURL(url string) string {
+	if rest, ok := strings.CutPrefix(url, "ws"); ok {
+		return "http" + rest
+	}
+	return url
+}

@@ -1,0 +1,97 @@
+package room
+
+import (
+	"github.com/livekit/protocol/livekit"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+	"time"
+)
+
+// Metrics counts what rooms do. One serves all of them. A nil one counts nothing.
+type Metrics struct {
+	rooms   prometheus.Gauge
+	joins   *prometheus.CounterVec
+	packets *prometheus.CounterVec
+	bytes   *prometheus.CounterVec
+	lost    prometheus.Counter
+	talked  prometheus.Counter
+}
+
+// The labels of what goes through a room.
+const (
+	audioIn  = "audio_in"
+	audioOut = "audio_out"
+	dataOut  = "data_out"
+)
+
+// NewMetrics registers the rooms' metrics.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		rooms: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "vela_rooms", Help: "LiveKit rooms in which the gateway is now.",
+		}),
+		joins: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vela_room_connections_total", Help: "Connections to LiveKit rooms, by why they ended.",
+		}, []string{"end"}),
+		packets: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vela_room_packets_total", Help: "Packets from and to LiveKit rooms, by what they hold.",
+		}, []string{"kind"}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vela_room_bytes_total", Help: "What these packets held, in bytes.",
+		}, []string{"kind"}),
+		lost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "vela_room_packets_lost_total", Help: "Packets of microphones that never came, or came too late.",
+		}),
+		talked: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "vela_room_talked_over_seconds_total", Help: "Speech of participants while another one had the floor, in seconds.",
+		}),
+	}
+	for _, kind := range []string{audioIn, audioOut, dataOut} {
+		m.packets.WithLabelValues(kind)
+		m.bytes.WithLabelValues(kind)
+	}
+	r.MustRegister(m.rooms, m.joins, m.packets, m.bytes, m.lost, m.talked)
+	return m
+}
+
+func (m *Metrics) connected() {
+	if m != nil {
+		m.rooms.Inc()
+	}
+}
+
+func (m *Metrics) disconnected(end string) {
+	if m != nil {
+		m.rooms.Dec()
+		m.joins.WithLabelValues(end).Inc()
+	}
+}
+
+func (m *Metrics) count(kind string, bytes int) {
+	if m != nil {
+		m.packets.WithLabelValues(kind).Inc()
+		m.bytes.WithLabelValues(kind).Add(float64(bytes))
+	}
+}
+
+func (m *Metrics) packetIn(bytes int) { m.count(audioIn, bytes) }
+
+func (m *Metrics) frameOut(bytes int, err error) {
+	if err == nil {
+		m.count(audioOut, bytes)
+	}
+}
+
+func (m *Metrics) sent(p *livekit.DataPacket) { m.count(dataOut, proto.Size(p)) }
+
+func (m *Metrics) lostIn(n uint64) {
+	if m != nil {
+		m.lost.Add(float64(n))
+	}
+}
+
+func (m *Metrics) talkedOver(d time.Duration) {
+	if m != nil {
+		m.talked.Add(d.Seconds())
+	}
+}
