@@ -119,6 +119,25 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+func TestSet(t *testing.T) {
+	for _, x := range [][4]string{
+		{`{}`, "a", `1`, `{"a":1}`},
+		{` { } `, "a", `1`, `{"a":1}`},
+		{`{"a":1}`, "b", `{}`, `{"a":1,"b":{}}`},
+		{` {"a":1 } `, "b", `2`, ` {"a":1 ,"b":2}`},
+		{`{"a":1,"b":2}`, "a", `"x"`, `{"a":"x","b":2}`},
+		{`{"a":1,"a":2}`, "a", `3`, `{"a":1,"a":3}`},
+		{`{"\u0061":1}`, "a", `3`, `{"\u0061":3}`},
+		{`{"a":{"b":"}"}}`, "b", `3`, `{"a":{"b":"}"},"b":3}`},
+		{`{}`, `"\`, `3`, `{"\"\\":3}`},
+	} {
+		before := strings.Clone(x[0])
+		if got := Set(json.RawMessage(x[0]), x[1], json.RawMessage(x[2])); string(got) != x[3] || !json.Valid(got) || x[0] != before {
+			t.Errorf("%s with %q: %s, want %s", x[0], x[1], got, x[3])
+		}
+	}
+}
+
 // FuzzIntake: whatever comes, what is made of it is valid, and its members are those that encoding/json finds.
 func FuzzIntake(f *testing.F) {
 	for typ, body := range written {

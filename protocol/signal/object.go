@@ -11,21 +11,61 @@ import (
 // to some fault. Nothing is allocated for names without escapes.
 func Members(object []byte) iter.Seq2[[]byte, json.RawMessage] {
 	return func(yield func([]byte, json.RawMessage) bool) {
+		for name, v := range spans(object) {
+			if !yield(unquote(object[name:skipString(object, name)]), object[v.from:v.end:v.end]) {
+				return
+			}
+		}
+	}
+}
+
+// Set returns a JSON object with one member set: the last of that name is replaced, or one is put at the end. The object
+// itself, which has to be valid, stays as it is.
+func Set(object json.RawMessage, name string, value json.RawMessage) json.RawMessage {
+	at, found, members := span{}, false, 0
+	for from, v := range spans(object) {
+		members++
+		if string(unquote(object[from:skipString(object, from)])) == name {
+			at, found = v, true
+		}
+	}
+	changed := make(json.RawMessage, 0, len(object)+len(name)+len(value)+4)
+	if found {
+		changed = append(changed, object[:at.from]...)
+		changed = append(changed, value...)
+		return append(changed, object[at.end:]...)
+	}
+	if members > 0 {
+		changed = append(append(changed, object[:bytes.LastIndexByte(object, '}')]...), ',')
+	} else {
+		changed = append(changed, '{')
+	}
+	changed = append(appendString(changed, name), ':')
+	return append(append(changed, value...), '}')
+}
+
+// span is where a value lies in its object.
+type span struct{ from, end int }
+
+// spans yields where the members of an object begin, and where their values lie.
+func spans(object []byte) iter.Seq2[int, span] {
+	return func(yield func(int, span) bool) {
 		at := skipSpace(object, 0)
 		if at == len(object) || object[at] != '{' {
 			return
 		}
 		for at = skipSpace(object, at+1); at < len(object) && object[at] == '"'; at = skipSpace(object, at+1) {
-			start := at
-			at = skipString(object, at)
-			name := object[start:at]
+			name := at
+			if at = skipString(object, at); at-name < 2 {
+				return
+			}
 			at = skipSpace(object, at)
-			if at == len(object) || object[at] != ':' || len(name) < 2 {
+			if at == len(object) || object[at] != ':' {
 				return
 			}
 			from := skipSpace(object, at+1)
 			at = skipValue(object, from)
-			if at == from || !yield(unquote(name), object[from:at:at]) {
+			if at == from || !yield(name, span{from, at}) {
 				return
 			}
 			at = skipSpace(object, at)
