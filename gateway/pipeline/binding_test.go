@@ -196,7 +196,7 @@ func TestChangesOfSeveralEntities(t *testing.T) {
 	p := running(t, `{"choreographies":[{"id":"a","on":"x"},{"id":"b","on":"y"}],"bindings":[
 		{"id":"1","targetEntityId":"e","property":"scale","sourceChoreographyId":"a","sourceType":"event","transition":{"targetValue":3,"durationMs":100}},
 		{"id":"2","targetEntityId":"f","property":"scale","sourceChoreographyId":"b","sourceType":"event","transition":{"targetValue":3,"durationMs":20}},
-		{"id":"3","targetEntityId":"f","property":"opacity","sourceChoreographyId":"b","sourceType":"event","transition":{"targetValue":0,"durationMs":20}}]}`)
+		{"id":"3","targetEntityId":"f","property":"opacity","sourceChoreographyId":"b","sourceType":"event","transition":{"targetValue":0,"durationMs":20,"revert":true,"revertDelayMs":30}}]}`)
 	assigned(p, 0, "x", `{}`)
 	assigned(p, 10, "y", `{}`)
 	var got []string
@@ -209,7 +209,7 @@ func TestChangesOfSeveralEntities(t *testing.T) {
 			got = append(got, fmt.Sprint(at.Sub(begin).Milliseconds(), " ", short(c)))
 		}
 	}
-	if want := []string{"30 f.scale=3", "30 f.opacity=0", "100 e.scale=3"}; !slices.Equal(got, want) {
+	if want := []string{"30 f.scale=3", "30 f.opacity=0", "60 f.opacity=1 from 0 in 20ms linear", "80 f.opacity=1", "100 e.scale=3"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -176,11 +176,11 @@ func (p *Pipeline) perform(k *choreography, typ string, r signal.Raw, s sample) 
 	if !k.When.holds(s) {
 		return
 	}
-	if k.Interrupts && r.CorrelationID != "" {
+	if k.Interrupts {
 		p.interrupt(r.CorrelationID)
 	}
 	p.performances++
-	if r.CorrelationID != "" {
+	if r.CorrelationID != "" { // no other is ever interrupted
 		if len(p.performing) == 2*maxPerforming {
 			p.performing = slices.Delete(p.performing, 0, maxPerforming)
 		}
