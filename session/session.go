@@ -123,10 +123,11 @@ type Session struct {
 	// Owned by Run.
 	machine   *machine
 	settings  settings
-	seats     [seats]Peer // nil where nobody sits
-	floor     Seat        // who speaks: from the first audio to the final transcript; nobody otherwise
-	joined    bool        // somebody was here: the session ends when nobody is
-	alone     time.Time   // since when nobody is
+	seats     [seats]Peer   // nil where nobody sits
+	orders    [seats]uint64 // when their connections were made
+	floor     Seat          // who speaks: from the first audio to the final transcript; nobody otherwise
+	joined    bool          // somebody was here: the session ends when nobody is
+	alone     time.Time     // since when nobody is
 	history   []turn.Message
 	events    eventLog
 	items     int             // utterances and typed turns so far: they make the ids
