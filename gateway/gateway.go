@@ -4,7 +4,7 @@
 //
 // The packages below: server is HTTP and the socket, bus keeps conversations, auth knows who may come in, cert has the
 // certificate; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who hears, agents.go who
-// answers and file.go the vela.yaml that says so, kept.go what outlives the process, journal.go and telemetry.go what is written down, listen.go where a
+// answers and file.go the vela.yaml that says so, kept.go what outlives the process, signals.go the way of signals, journal.go and telemetry.go what is written down, listen.go where a
 // gateway may listen.
 package gateway
 
@@ -66,7 +66,8 @@ type Gateway struct {
 	voices   *voices
 	sessions *session.Metrics
 	journals *journals
-	bus      *bus.Bus // nil where conversations end with the process
+	bus      *bus.Bus // of the signals; of conversations, too, where they outlive the process
+	signals  *signals
 	traces   *traces
 	tracer   trace.Tracer // nil where traces go nowhere
 
@@ -95,6 +96,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		log:      cfg.Log.With("component", "gateway"),
 		engines:  newEngines(cfg.Speech, cfg.Log),
 		sessions: session.NewMetrics(registry),
+		signals:  &signals{log: cfg.Log.With("component", "signals")},
 	}
 	if g.agents, err = makeAgents(cfg.Agents, cfg.Log); err != nil {
 		return nil, err
@@ -127,6 +129,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		Page:        page(),
 		Engines:     func() any { return g.Report() },
 		Agents:      func(ctx context.Context) any { return g.agents.lately(ctx) },
+		Signals:     g.signals,
 		Ready:       g.engines.ready,
 		Origins:     cfg.Origins,
 		MaxSessions: cfg.MaxSessions,
@@ -208,6 +211,7 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Idle:      g.cfg.Idle,
 		Store:     g.store(id, n.Version),
 		Journal:   func() io.WriteCloser { return g.journals.of(id) },
+		Observe:   g.signals.of(id),
 		Log:       g.cfg.Log.With("component", "session"),
 		Metrics:   g.sessions,
 		Tracer:    g.tracer,

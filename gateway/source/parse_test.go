@@ -211,6 +211,18 @@ func TestAnExchangeThatIsStoppedSaysNothingMore(t *testing.T) {
 	if want := []string{"task_dispatch", "text_delta"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	quiet := func(yield func(signal.Payload, error) bool) { // an answer that ends without a word about its context
+		if yield(signal.TextDelta{AgentID: "m", Content: "a"}, nil) {
+			cancel()
+		}
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	for r := range (Exchange{Stamp: stamp(), Protocol: OpenAI, Model: "m", ID: "x"}).Signals(ctx, "?", quiet) {
+		if r.Type == "completion" {
+			t.Error("an answer that was stopped is a good one")
+		}
+	}
 	for most := range 3 { // a reader that leaves
 		n := 0
 		for range (Exchange{Stamp: stamp(), Protocol: Anthropic, Model: "m", ID: "x"}).Signals(t.Context(), "?", func(yield func(signal.Payload, error) bool) {
