@@ -2,10 +2,11 @@
 // there are. Start at [Config], [New] and [Gateway.Run]; the program in cmd/vela does nothing but fill the one and
 // call the others, and so may a test or another program.
 //
-// The packages below: server is HTTP and the socket, bus keeps conversations, auth knows who may come in, cert has the
-// certificate; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who hears, agents.go who
-// answers and file.go the vela.yaml that says so, kept.go what outlives the process, signals.go the way of signals, journal.go and telemetry.go what is written down, listen.go where a
-// gateway may listen.
+// The packages below: server is HTTP and the socket, bus keeps conversations and signals, auth knows who may come in, cert
+// has the certificate, pipeline is what signals set off, source and discovery who else there is to listen to; client is
+// the protocol's client in Go, script the scripted turns. The files here: engines.go is who hears, agents.go who answers
+// and file.go the vela.yaml that says so, kept.go what outlives the process, signals.go and run.go the way of signals and
+// what they set off, journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
 package gateway
 
 import (
@@ -27,6 +28,7 @@ import (
 	"vela/gateway/auth"
 	"vela/gateway/bus"
 	"vela/gateway/cert"
+	"vela/gateway/discovery"
 	"vela/gateway/server"
 	"vela/session"
 	"vela/turn/deterministic"
@@ -49,6 +51,7 @@ type Config struct {
 	Resume      time.Duration // how long a session of version 2 outlives its connection; default 2 minutes
 	Data        string        // folder where conversations lie, to survive a restart; empty: they end with the process
 	NATS        string        // a NATS server that keeps them instead, such as nats://host:4222
+	Wiring      string        // wiring.json: what signals set off; empty: that is kept in memory alone
 	Journal     string        // folder where every session writes what its mailbox took; empty: none does
 	Agents      File          // from vela.yaml; its zero value has the built-in agent alone
 	Speech      Speech
@@ -96,7 +99,10 @@ func New(cfg Config) (_ *Gateway, err error) {
 		log:      cfg.Log.With("component", "gateway"),
 		engines:  newEngines(cfg.Speech, cfg.Log),
 		sessions: session.NewMetrics(registry),
-		signals:  &signals{log: cfg.Log.With("component", "signals")},
+	}
+	g.signals = &signals{log: cfg.Log.With("component", "signals")}
+	if g.signals.run, err = newRun(cfg.Wiring, g.signals.log); err != nil {
+		return nil, err
 	}
 	if g.agents, err = makeAgents(cfg.Agents, cfg.Log); err != nil {
 		return nil, err
@@ -129,7 +135,9 @@ func New(cfg Config) (_ *Gateway, err error) {
 		Page:        page(),
 		Engines:     func() any { return g.Report() },
 		Agents:      func(ctx context.Context) any { return g.agents.lately(ctx) },
+		Discover:    discover,
 		Signals:     g.signals,
+		Run:         g.signals.run,
 		Ready:       g.engines.ready,
 		Origins:     cfg.Origins,
 		MaxSessions: cfg.MaxSessions,
@@ -140,6 +148,11 @@ func New(cfg Config) (_ *Gateway, err error) {
 		return nil, err
 	}
 	return g, nil
+}
+
+// discover is what runs on this machine, for a page.
+func discover(ctx context.Context) any {
+	return map[string]any{"services": discovery.Config{}.Look(ctx)}
 }
 
 func page() fs.FS {
@@ -171,12 +184,15 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	}
 	defer g.engines.close()
 	var beside sync.WaitGroup
+	working, rest := context.WithCancel(context.WithoutCancel(ctx)) // until the last signal of the last session
+	beside.Go(func() { g.signals.run.work(working) })
 	if g.ears.local() {
 		beside.Go(g.engines.load)
 	} else {
 		g.engines.skip()
 	}
 	defer beside.Wait()
+	defer rest()
 	defer g.agents.start(ctx)()
 	g.log.Info("listening", "address", l.Addr().String())
 	if ready != nil {

@@ -15,7 +15,7 @@ func (g *Gateway) openBus(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
-	g.bus = b
+	g.bus, g.signals.run.bus = b, b
 	if err := g.signals.open(ctx, b); err != nil {
 		g.closeBus()
 		return err

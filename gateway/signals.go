@@ -15,9 +15,11 @@ import (
 	"vela/session"
 )
 
-// signals is the way of every signal: into the log, and from there to whoever follows. Whatever brings one calls take or
-// [signals.Accept], which never wait.
+// signals is the way of every signal: into the log, and from there to whoever follows; and into the pipeline. Whatever
+// brings one calls take or [signals.Accept], which never wait.
 type signals struct {
+	run *run
+
 	log  *slog.Logger
 	kept *bus.Signals // set before anything runs
 }
@@ -42,7 +44,10 @@ func (s *signals) Accept(body []byte) (string, error) {
 	return r.ID, err
 }
 
-func (s *signals) take(r signal.Raw) { s.kept.Append(r.Append(nil)) }
+func (s *signals) take(r signal.Raw) {
+	s.kept.Append(r.Append(nil))
+	s.run.runner.Offer(r.Source, r)
+}
 
 // Follow implements [server.Signals].
 func (s *signals) Follow(ctx context.Context, place string) iter.Seq2[server.LoggedSignal, error] {

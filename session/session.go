@@ -14,10 +14,11 @@
 //
 // The files: mailbox.go is the one way in, peers.go who sits where, fsm.go the table of phases, settings.go what is in
 // force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, voice.go the sound of an
-// answer, tools.go and approvals.go what an agent does and may do on the way, activity.go what is seen of that, observe.go who else is shown a turn, history.go
-// what is remembered, events.go the numbered events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a session
-// beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is how
-// much a client may say, times.go, metrics.go and trace.go say where the time went.
+// answer, tools.go and approvals.go what an agent does and may do on the way, activity.go what is seen of that,
+// observe.go who else is shown a turn, history.go what is remembered, events.go the numbered events on their way out,
+// errors.go the one place where an error becomes words for a client. store.go keeps a session beyond its process,
+// journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is how much a client may
+// say, times.go, metrics.go and trace.go say where the time went.
 package session
 
 import (

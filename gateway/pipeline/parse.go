@@ -43,6 +43,9 @@ type Mistakes []string
 
 func (m Mistakes) Error() string { return "pipeline: " + strings.Join(m, "; ") }
 
+// Mistakes lists them.
+func (m Mistakes) Mistakes() []string { return m }
+
 // Parse reads wiring.json. Its error is of type [Mistakes].
 func Parse(text []byte) (*Wiring, error) {
 	if len(text) > MaxSize {

@@ -29,7 +29,7 @@ const Now = "now"
 
 // LoggedSignal is one of [Signals].
 type LoggedSignal struct {
-	Place  string // behind it
+	Place  string // behind it; empty where there is no coming back
 	Text   []byte // JSON on one line
 	Missed uint64 // how many before it came too late
 }
@@ -91,6 +91,15 @@ func (s *Server) takeSignal(c echo.Context) error {
 
 // streamSignals is the event stream: from now on, or behind the place that a reader comes back with.
 func (s *Server) streamSignals(c echo.Context) error {
+	place := Now
+	if last, ok := c.Request().Header["Last-Event-Id"]; ok {
+		place = last[0]
+	}
+	return s.stream(c, func(ctx context.Context) iter.Seq2[LoggedSignal, error] { return s.cfg.Signals.Follow(ctx, place) })
+}
+
+// stream answers with an event stream, until its reader leaves, what it shows ends, or the gateway stops.
+func (s *Server) stream(c echo.Context, shows func(context.Context) iter.Seq2[LoggedSignal, error]) error {
 	if s.streams.Add(1) > maxStreams {
 		s.streams.Add(-1)
 		return echo.NewHTTPError(http.StatusServiceUnavailable, "As many event streams as there may be are open. Try again later.")
@@ -100,10 +109,6 @@ func (s *Server) streamSignals(c echo.Context) error {
 	defer cancel()
 	stop := context.AfterFunc(s.sessions.ctx, cancel) // the gateway is stopping
 	defer stop()
-	place := Now
-	if last, ok := c.Request().Header["Last-Event-Id"]; ok {
-		place = last[0]
-	}
 	h := c.Response().Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -113,22 +118,23 @@ func (s *Server) streamSignals(c echo.Context) error {
 		return nil // the reader is gone, and nobody is left to tell
 	}
 	events := make(chan LoggedSignal, streamQueue)
-	followed := make(chan error, 1)
-	go func() { followed <- s.follow(ctx, place, events) }()
+	ended := make(chan error, 1)
+	go func() { ended <- hand(ctx, shows(ctx), events) }()
 	err := w.copy(events)
+	left := err != nil || ctx.Err() != nil
 	cancel()
-	for range events { // until follow has ended
+	for range events { // until hand has ended
 	}
-	if ended := <-followed; ended != nil && err == nil && ctx.Err() == nil {
-		s.log.Warn("an event stream ended", "error", ended)
+	if why := <-ended; why != nil && !left {
+		s.log.Warn("an event stream ended", "route", c.Path(), "error", why)
 	}
 	return nil
 }
 
-// follow hands signals over until ctx is done, or reading fails, and closes the channel then.
-func (s *Server) follow(ctx context.Context, place string, to chan<- LoggedSignal) error {
+// hand hands over what there is until ctx is done, or it ends, and closes the channel then.
+func hand(ctx context.Context, what iter.Seq2[LoggedSignal, error], to chan<- LoggedSignal) error {
 	defer close(to)
-	for e, err := range s.cfg.Signals.Follow(ctx, place) {
+	for e, err := range what {
 		if err != nil {
 			return err
 		}
@@ -176,7 +182,9 @@ func (w *eventWriter) event(e LoggedSignal) []byte {
 	if e.Missed > 0 {
 		b = append(strconv.AppendUint(append(b, ": missed "...), e.Missed, 10), '\n')
 	}
-	b = append(append(append(b, "id: "...), e.Place...), '\n')
+	if e.Place != "" {
+		b = append(append(append(b, "id: "...), e.Place...), '\n')
+	}
 	b = append(append(append(b, "data: "...), e.Text...), "\n\n"...)
 	w.buf = b
 	return b
