@@ -36,6 +36,9 @@ func (b *Bus) Commands(ctx context.Context) (iter.Seq2[[]byte, error], error) {
 	if b.answers.closed() {
 		return nil, ErrClosed
 	}
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, fmt.Errorf("bus: listen: %w", cause)
+	}
 	sub, err := b.nc.SubscribeSync(commandSubject)
 	if err != nil {
 		return nil, fmt.Errorf("bus: listen: %w", err)
