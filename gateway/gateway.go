@@ -31,6 +31,8 @@ import (
 	"vela/gateway/discovery"
 	"vela/gateway/server"
 	"vela/session"
+	"vela/session/opus"
+	"vela/session/speech"
 	"vela/turn/deterministic"
 	"vela/web"
 )
@@ -67,6 +69,8 @@ type Gateway struct {
 	agents   *agents
 	ears     *ears
 	voices   *voices
+	finder   *finder
+	codec    speech.Codec // nil where Opus is not in the build
 	sessions *session.Metrics
 	journals *journals
 	bus      *bus.Bus // of the signals; of conversations, too, where they outlive the process
@@ -99,6 +103,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		log:      cfg.Log.With("component", "gateway"),
 		engines:  newEngines(cfg.Speech, cfg.Log),
 		sessions: session.NewMetrics(registry),
+		finder:   newFinder(),
 	}
 	g.signals = &signals{log: cfg.Log.With("component", "signals")}
 	if g.signals.run, err = newRun(cfg.Wiring, g.signals.log); err != nil {
@@ -118,6 +123,9 @@ func New(cfg Config) (_ *Gateway, err error) {
 	if g.voices, err = makeVoices(cfg.Agents, cfg.Log); err != nil {
 		return nil, err
 	}
+	if codec, err := opus.New(); err == nil {
+		g.codec = codec
+	}
 	if g.authority, err = newAuthority(cfg.Keys); err != nil {
 		return nil, err
 	}
@@ -133,12 +141,16 @@ func New(cfg Config) (_ *Gateway, err error) {
 		TLS:         g.tlsConfig(),
 		OwnName:     g.ownName,
 		Page:        page(),
-		Engines:     func() any { return g.Report() },
+		Engines:     func(ctx context.Context) any { return g.Report(ctx) },
 		Agents:      func(ctx context.Context) any { return g.agents.lately(ctx) },
+<<<<<<< HEAD
 		Discover:    discover,
 		Signals:     g.signals,
 		Run:         g.signals.run,
 		Ready:       g.engines.ready,
+=======
+		Ready:       g.ready,
+>>>>>>> main
 		Origins:     cfg.Origins,
 		MaxSessions: cfg.MaxSessions,
 		Log:         cfg.Log.With("component", "server"),
@@ -183,9 +195,17 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 		return err
 	}
 	defer g.engines.close()
+	defer g.ears.close()
 	var beside sync.WaitGroup
+<<<<<<< HEAD
 	working, rest := context.WithCancel(context.WithoutCancel(ctx)) // until the last signal of the last session
 	beside.Go(func() { g.signals.run.work(working) })
+=======
+	beside.Go(func() { g.offerEars(ctx) })
+	for _, m := range g.ears.models {
+		beside.Go(m.load)
+	}
+>>>>>>> main
 	if g.ears.local() {
 		beside.Go(g.engines.load)
 	} else {
@@ -199,6 +219,28 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 		ready(l.Addr())
 	}
 	return g.server.Serve(ctx, l)
+}
+
+// ready is nil once turns can be served.
+func (g *Gateway) ready() error {
+	for _, m := range g.ears.models {
+		select {
+		case <-m.loaded:
+		default:
+			return errLoading
+		}
+	}
+	return g.engines.ready()
+}
+
+// offerEars says in the log, once, that there are better ones on this machine.
+func (g *Gateway) offerEars(ctx context.Context) {
+	if !g.ears.plain() {
+		return
+	}
+	for _, o := range g.finder.lately(ctx) {
+		g.log.Info("better ears run on this machine; put this below ears in vela.yaml to use them", "what", o.label, "ear", o.line)
+	}
 }
 
 func (g *Gateway) newSession(n server.NewSession) *session.Session {
@@ -221,6 +263,7 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Transcriber: g.ears.transcriber(),
 
 		Synthesizers: g.voices.list,
+		Codec:        g.codec,
 
 		Only:      n.Only,
 		Allowance: n.Audio,

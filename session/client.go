@@ -135,7 +135,7 @@ func (s *Session) append(ctx context.Context, p Peer, m protocol.Message) error 
 	case s.inFlight() && !s.interrupts():
 		return nil // version 2 lets audio go that nobody listens to
 	}
-	samples, err := s.samplesOf(m)
+	samples, err := s.samplesOf(p, m)
 	if err != nil {
 		return err
 	}
@@ -226,6 +226,7 @@ func (s *Session) cancelled(m protocol.ResponseCancel) {
 	}
 	if a := s.answer; a != nil && a.voice != nil && m.PlayedMs > 0 {
 		a.voice.ack(played(m.PlayedMs))
+		s.spend(a.voice)
 	}
 	s.cancelAnswer(protocol.CancelClient)
 	s.forget()

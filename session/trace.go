@@ -13,17 +13,20 @@ import (
 	"vela/protocol"
 )
 
-// One span a turn, with a child for each half of it, and in the engine's a child for each tool call. Only the session's goroutine starts and ends them, at the times of
+// One span a turn, with a child for each half of it and one for its sound, and in the engine's a child for each tool call. Only the session's goroutine starts and ends them, at the times of
 // its mailbox. Nothing that was said or answered is in a span, and of an error only its code.
 const (
 	spanTurn   = "vela.turn" // from the first audio, or what was typed, until the answer has ended
 	spanStt    = "stt"       // from the first audio to the final transcript
 	spanEngine = "engine"    // from the question to the end of the answer
 
+	spanTTS = "tts" // from when a voice takes the first sentence to the end of the answer
+
 	spanTool = "execute_tool" // and the tool's name: from a call to its result
 
-	eventCommit    = "commit"     // in stt: the user has ended
-	eventFirstText = "first_text" // in engine: the answer begins
+	eventCommit     = "commit"      // in stt: the user has ended
+	eventFirstText  = "first_text"  // in engine: the answer begins
+	eventFirstAudio = "first_audio" // in tts: its sound does
 )
 
 // The attributes. Those that do not begin with vela are of OpenTelemetry's semantic conventions. Token usage stands in
@@ -31,6 +34,7 @@ const (
 const (
 	attrTurn         = attribute.Key("vela.turn.id")
 	attrKind         = attribute.Key("vela.turn.kind")
+	attrGateway      = attribute.Key("vela.turn.gateway_ms") // what the gateway itself added
 	attrOutcome      = attribute.Key("vela.turn.outcome")
 	attrSession      = attribute.Key("session.id")
 	attrConversation = attribute.Key("gen_ai.conversation.id")
@@ -54,6 +58,7 @@ const (
 type turnTrace struct {
 	turn trace.Span
 	half trace.Span // stt, then engine; nil between them
+	tts  trace.Span // nil where nothing is spoken
 	said bool       // the answer has begun
 	code protocol.Code
 
@@ -136,6 +141,23 @@ func (t *turnTrace) firstText(now time.Time) {
 	}
 }
 
+// traceVoice begins the sound of the answer; what follows of it is part of that.
+func (s *Session) traceVoice() {
+	t := &s.trace
+	if t.turn == nil || t.tts != nil {
+		return
+	}
+	ctx := trace.ContextWithSpan(context.Background(), t.turn)
+	_, t.tts = s.cfg.Tracer.Start(ctx, spanTTS, trace.WithTimestamp(s.now), trace.WithAttributes(attrTurn.String(s.answer.turn)))
+}
+
+// firstAudio notes that it is to be heard from now on.
+func (t *turnTrace) firstAudio(now time.Time) {
+	if t.tts != nil {
+		t.tts.AddEvent(eventFirstAudio, trace.WithTimestamp(now))
+	}
+}
+
 // traceCall begins a tool call. What it is given is in no span.
 func (s *Session) traceCall(id, name string) {
 	t := &s.trace
@@ -206,6 +228,9 @@ func (t *turnTrace) end(now time.Time, outcome string) {
 		return
 	}
 	t.endHalf(now)
+	if t.tts != nil {
+		t.tts.End(trace.WithTimestamp(now))
+	}
 	if t.code != "" {
 		outcome = outcomeFailed
 		broken(t.turn, t.code)
@@ -215,8 +240,11 @@ func (t *turnTrace) end(now time.Time, outcome string) {
 	*t = turnTrace{}
 }
 
-// used notes what the answer took.
-func (t *turnTrace) used(u *protocol.Usage) {
+// used notes what the answer took, of tokens and of the gateway's own time.
+func (t *turnTrace) used(u *protocol.Usage, gateway time.Duration) {
+	if ms := gateway.Milliseconds(); t.turn != nil && ms > 0 {
+		t.turn.SetAttributes(attrGateway.Int64(ms))
+	}
 	if t.turn != nil && u != nil {
 		t.turn.SetAttributes(attrInput.Int64(int64(u.PromptTokens)), attrOutput.Int64(int64(u.CompletionTokens)))
 	}
