@@ -143,14 +143,10 @@ func New(cfg Config) (_ *Gateway, err error) {
 		Page:        page(),
 		Engines:     func(ctx context.Context) any { return g.Report(ctx) },
 		Agents:      func(ctx context.Context) any { return g.agents.lately(ctx) },
-<<<<<<< HEAD
 		Discover:    discover,
 		Signals:     g.signals,
 		Run:         g.signals.run,
-		Ready:       g.engines.ready,
-=======
 		Ready:       g.ready,
->>>>>>> main
 		Origins:     cfg.Origins,
 		MaxSessions: cfg.MaxSessions,
 		Log:         cfg.Log.With("component", "server"),
@@ -197,15 +193,12 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	defer g.engines.close()
 	defer g.ears.close()
 	var beside sync.WaitGroup
-<<<<<<< HEAD
 	working, rest := context.WithCancel(context.WithoutCancel(ctx)) // until the last signal of the last session
 	beside.Go(func() { g.signals.run.work(working) })
-=======
 	beside.Go(func() { g.offerEars(ctx) })
 	for _, m := range g.ears.models {
 		beside.Go(m.load)
 	}
->>>>>>> main
 	if g.ears.local() {
 		beside.Go(g.engines.load)
 	} else {
