@@ -53,11 +53,15 @@ export class FakePlayer implements Player {
   events: PlayerEvents | null = null;
   pushed: { at: number; length: number }[] = [];
   cuts = 0;
+  opened = 0;
   woken = 0;
+  paused = false;
+  closed = 0;
   /** What had been rendered at the next cut, in ms. */
   rendered = 0;
 
   open = (events: PlayerEvents): Player => {
+    this.opened++;
     this.events = events;
     return this;
   };
@@ -73,8 +77,21 @@ export class FakePlayer implements Player {
     return rendered;
   }
 
+  async pause(): Promise<number> {
+    this.paused = true;
+    return this.rendered;
+  }
+
+  resume(): void {
+    this.paused = false;
+  }
+
   wake(): void {
     this.woken++;
+  }
+
+  close(): void {
+    this.closed++;
   }
 
   /** So much of the answer has left the speaker, in ms. */
