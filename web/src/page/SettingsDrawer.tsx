@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Engine, Turns } from '../client/engines';
 import type { App } from '../state/app';
 import { agentChoice } from '../state/choice';
-import { turnActive } from '../state/helm';
+import { helm, turnActive } from '../state/helm';
 import type { Theme } from '../state/settings';
 import { duration } from '../state/banner';
 import { full, nameOf, recogniserLine, tokenWords, voiceLine } from '../state/view';
@@ -172,9 +172,20 @@ function VoiceGroup({ app }: { app: App }): JSX.Element {
 function TalkingGroup({ app }: { app: App }): JSX.Element {
   const { tapInsteadOfHold, deviceId } = app.settings.value;
   const devices = app.devices.value;
+  const { handsFree } = helm(app.model.value);
   return (
     <section>
       <h3>Talking</h3>
+      {handsFree.shown && (
+        <Switch
+          id="hands-free-setting"
+          label="Hands-free"
+          detail={handsFree.why}
+          on={handsFree.on}
+          disabled={handsFree.disabled}
+          onChange={(on) => app.change({ handsFree: on })}
+        />
+      )}
       {devices.length > 1 && (
         <label class="field-row">
           <span class="label">Microphone</span>

@@ -3,6 +3,7 @@ import type { ConnectionStatus } from '../client/connection';
 import type { Agent, Agents } from '../client/agents';
 import type { Engines, Turns } from '../client/engines';
 import type { MicrophoneFault } from '../audio/microphone';
+import type { HandsFreeState } from './handsfree';
 import type { Talk } from './talk';
 
 /** What the microphone is doing. It plays no part in deterministic turns. */
@@ -18,6 +19,7 @@ export interface Model {
   /** Those that a session can have; null when the gateway did not say. */
   agents: Agents | null;
   microphone: MicrophoneState;
+  handsFree: HandsFreeState;
   /** Whether the browser lets no sound out before somebody presses something. */
   blocked: boolean;
   tapInsteadOfHold: boolean;
