@@ -531,6 +531,7 @@ describe('an agent at work', () => {
     expect(get('artifacts')).toBeNull(); // a narrow page does not bring them over the conversation by itself
     await act(() => get('open-artifacts').click());
     expect(tabs().map((t) => t.textContent)).toEqual(['three', 'two', 'one']);
+    await vi.waitFor(() => expect(panel()).toBe('three <b>')); // what draws it comes when it is needed
     expect(tabs().map((t) => t.tabIndex)).toEqual([0, -1, -1]);
     for (const [stroke, shown] of [['ArrowRight', 'two <b>'], ['End', 'one <b>'], ['ArrowRight', 'three <b>'], ['ArrowLeft', 'one <b>'], ['Home', 'three <b>']]) {
       key(document.querySelector('[role="tab"][aria-selected="true"]')!, 'keydown', { key: stroke! });

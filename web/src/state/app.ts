@@ -277,7 +277,10 @@ export class App {
   #onMicrophone(microphone: MicrophoneState): void {
     this.#set({ microphone });
     if (microphone === 'open') void this.#findDevices();
-    else if (microphone !== 'opening') this.#hold.failed();
+    else if (microphone !== 'opening' && microphone !== 'closed') {
+      this.#hold.failed();
+      this.#handsFree.failed();
+    }
   }
 
   #onEar(): void {

@@ -88,9 +88,14 @@ export class HandsFree {
     this.#begun ||= this.#state === 'on';
   }
 
+  /** The microphone did not open. */
+  failed(): void {
+    this.#begun = false;
+  }
+
   /** The microphone went away: only a press brings it back. */
   unplugged(): void {
-    this.#begun = false;
+    this.failed();
     this.#o.onBrokenOff('microphone');
   }
 
