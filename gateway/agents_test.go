@@ -163,6 +163,28 @@ mcp:
 	}
 }
 
+// What is wrong with a key is for everybody to know; what the other side said of it is not.
+func TestWhyAModelRefusesIsSaidToEverybody(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no such key: sk-12", http.StatusUnauthorized)
+	}))
+	defer s.Close()
+	a, err := readAgents(t, strings.ReplaceAll(`
+agents:
+  a: {kind: openai, url: "URL/v1"}
+  b: {kind: anthropic, url: "URL", model: m}
+`, "URL", s.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.close()
+	for _, got := range a.report(t.Context()).Agents {
+		if got.Available || got.Why != "The model does not accept the gateway's key." || !strings.Contains(got.Cause.Error(), "set the right key") {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
 func TestAnotherAgentTakesOver(t *testing.T) {
 	a, err := readAgents(t, `
 agents:

@@ -29,7 +29,7 @@ func (s *Session) call(p signal.ToolCall) {
 func (s *Session) result(p signal.ToolResult) {
 	returned(s.answer.tools, p.CallID, p.Success, p.Output)
 	s.trace.result(s.now, p.CallID, p.Success)
-	s.settle(turn.Answer{}, func(o open) bool { return o.CallID == p.CallID }) // nobody waits for it any more
+	s.settle(turn.Answer{}, func(o open) bool { return o.CallID == p.CallID && p.CallID != "" }) // nobody waits for it any more
 	s.emit2(protocol.ToolResult{CallID: p.CallID, Name: p.ToolName, Success: p.Success, Output: atMost(p.Output, maxToolShown)})
 	s.ended(p)
 }

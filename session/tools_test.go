@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"vela/protocol"
 	"vela/protocol/signal"
@@ -140,6 +141,34 @@ func TestOnlyTheLastCallsAreRemembered(t *testing.T) {
 		h := r.requests[1].History
 		if len(h) != 2 || len(h[1].Tools) != 64 || h[1].Tools[0].CallID != "36" || h[1].Tools[63].Success {
 			t.Fatalf("the history is %q with %d tool calls", texts(h), len(h[1].Tools))
+		}
+	})
+}
+
+// A question that is about no tool is settled by a person, and not by a tool that returns.
+func TestAQuestionAboutNoTool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := agentBacked(nil, engine(func(ctx context.Context, req turn.Request, yield yieldSignal) {
+			yes := make(chan turn.Answer, 1)
+			go func() {
+				a, _ := req.Ask(ctx, turn.Question{Name: "sail", Summary: "Set sail?"})
+				yes <- a
+			}()
+			time.Sleep(time.Second) // until it is asked
+			yield(signal.ToolResult{ToolName: "dig", AgentID: "test", Success: true}, nil)
+			yield(delta(fmt.Sprint((<-yes).Allow)), nil)
+			yield(done, nil)
+		}))
+		cfg.Version = 2
+		c := start(t, cfg)
+		c.join()
+		approvals := true
+		c.send(protocol.SessionStart{Approvals: &approvals}, protocol.InputTextSubmit{Text: "sail"})
+		time.Sleep(2 * time.Second)
+		c.send(protocol.ApprovalAnswer{ApprovalID: "a1.1", Allow: true})
+		time.Sleep(time.Second)
+		if got := strings.Join(c.next(), " "); !strings.Contains(got, "true") {
+			t.Errorf("it came to %s", got)
 		}
 	})
 }

@@ -10,8 +10,9 @@ import (
 )
 
 // Fallback is the engines as one: the next is asked when one fails before a person could notice that it had begun, that
-// is before it yields text or a tool call, or asks a question. What else it yields is passed on as it comes: its states,
-// which tell an observer who is at work, its tokens, which were spent, and its thoughts, which are no part of the answer.
+// is before it yields text or a tool call, or asks a question; ending with neither an answer nor an error is failing, too.
+// What else it yields is passed on as it comes: its states, which tell an observer who is at work, its tokens, which were
+// spent, and its thoughts, which are no part of the answer.
 //
 // skipped is told the error of each engine that another takes over from, so that somebody learns of it, from the
 // goroutine of Run; it may be nil. The last error is yielded as it is. When the turn is over, nobody else is asked.
@@ -28,6 +29,9 @@ type fallback struct {
 }
 
 var errNoEngine = errors.New("turn: no engine to ask")
+
+// ErrNoAnswer is what [Fallback] makes of an engine that ends with neither an answer nor an error.
+var ErrNoAnswer = errors.New("turn: the engine ended without an answer")
 
 // Run implements [Engine].
 func (f fallback) Run(ctx context.Context, req Request) iter.Seq2[signal.Payload, error] {
@@ -57,6 +61,7 @@ func attempt(ctx context.Context, e Engine, req Request, yield func(signal.Paylo
 			return ask(ctx, q)
 		}
 	}
+	completed := false
 	for p, err := range e.Run(ctx, req) {
 		if err != nil && !noticed.Load() && ctx.Err() == nil {
 			return err, false
@@ -64,9 +69,15 @@ func attempt(ctx context.Context, e Engine, req Request, yield func(signal.Paylo
 		if notable(p) {
 			noticed.Store(true)
 		}
+		if _, ok := p.(signal.Completion); ok {
+			completed = true
+		}
 		if !yield(p, err) || err != nil {
 			return nil, true
 		}
+	}
+	if !completed && !noticed.Load() && ctx.Err() == nil {
+		return ErrNoAnswer, false
 	}
 	return nil, true
 }

@@ -68,7 +68,10 @@ func TestFallback(t *testing.T) {
 		"after a tool call":      {[]turn.Engine{engine{call, errA}, engine{other, done}}, []any{call, errA}, nil},
 		"after a question":       {[]turn.Engine{engine{turn.Question{}, errA}, engine{other, done}}, []any{errA}, nil},
 		"what fails was noticed": {[]turn.Engine{engine{errA}, engine{word, errB}, engine{other, done}}, []any{word, errB}, []error{errA}},
-		"it just ends":           {[]turn.Engine{engine{thought}, engine{other, done}}, []any{thought}, nil},
+		"it just ends":           {[]turn.Engine{engine{thought}, engine{other, done}}, []any{thought, other, done}, []error{turn.ErrNoAnswer}},
+		"all just end":           {[]turn.Engine{engine{}, engine{thought}}, []any{thought, turn.ErrNoAnswer}, []error{turn.ErrNoAnswer}},
+		"it ends with a word":    {[]turn.Engine{engine{word}, engine{other, done}}, []any{word}, nil},
+		"it ends with nothing":   {[]turn.Engine{engine{signal.Completion{AgentID: "a", Success: true}}, engine{other, done}}, []any{signal.Completion{AgentID: "a", Success: true}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var skipped []error

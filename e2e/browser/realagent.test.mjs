@@ -235,7 +235,7 @@ test('another agent is chosen by keyboard and answers with what was said before;
   const last = page.getByRole('option').last();
   assert.equal(
     plain(await last.innerText()),
-    "Ashore Not there: The environment variable that holds this agent's key is not set. Set it and start the gateway again.",
+    "Ashore Not there: An environment variable that vela.yaml names for a key is not set. Set it and start the gateway again.",
   );
   await page.keyboard.press('Enter');
   assert.equal(given(proxy, 'session.ready').length, 1, 'one that is not there was chosen');

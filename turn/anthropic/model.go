@@ -147,5 +147,5 @@ func (m *Model) Probe(ctx context.Context) error {
 			advice = "the base URL has to be without /v1"
 		}
 	}
-	return fmt.Errorf("anthropic: %s/v1/models: %s (%s)", strings.TrimRight(m.cfg.BaseURL, "/"), stream.Operator(err), advice)
+	return stream.Probed(err, fmt.Sprintf("anthropic: %s/v1/models: %s (%s)", strings.TrimRight(m.cfg.BaseURL, "/"), stream.Operator(err), advice))
 }

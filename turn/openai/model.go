@@ -193,5 +193,5 @@ func (m *Model) Probe(ctx context.Context) error {
 			advice = "the base URL usually ends in /v1"
 		}
 	}
-	return fmt.Errorf("openai: %s/models: %s (%s)", strings.TrimRight(m.cfg.BaseURL, "/"), stream.Operator(err), advice)
+	return stream.Probed(err, fmt.Sprintf("openai: %s/models: %s (%s)", strings.TrimRight(m.cfg.BaseURL, "/"), stream.Operator(err), advice))
 }

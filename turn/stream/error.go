@@ -42,6 +42,18 @@ func Operator(err error) string {
 	return err.Error()
 }
 
+// Probed is why a server is not there, in the operator's words, with what is to be done. What may be shown to anybody
+// stays in its chain.
+func Probed(err error, words string) error { return &probed{words, err} }
+
+type probed struct {
+	words string
+	err   error
+}
+
+func (p *probed) Error() string { return p.words }
+func (p *probed) Unwrap() error { return p.err }
+
 // refusal is the error for an answer that is no stream. body is the beginning of what it says.
 func (c *Client) refusal(status int, body []byte, cut bool) *Error {
 	text := c.hide(string(body), cut)
