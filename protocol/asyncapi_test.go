@@ -334,6 +334,8 @@ func typeSchema(t reflect.Type) object {
 		return object{{"type", "boolean"}}
 	case reflect.TypeFor[int](), reflect.TypeFor[int64](), reflect.TypeFor[uint64]():
 		return object{{"type", "integer"}, {"minimum", 0}}
+	case reflect.TypeFor[float64]():
+		return object{{"type", "number"}, {"minimum", 0}}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{{"type", "object"}}
 	}

@@ -30,6 +30,7 @@ type (
 		Agent         string            `json:"agent,omitempty" since:"2"`         // which agent answers
 		Audio         *AudioFormats     `json:"audio,omitempty" since:"2"`         // what is sent either way
 		TurnDetection string            `json:"turnDetection,omitempty" since:"2"` // "none" or "vad"
+		VAD           *VAD              `json:"vad,omitempty" since:"2"`           // how "vad" tells speech; what is not there is the gateway's own
 		Interrupt     *bool             `json:"interrupt,omitempty" since:"2"`     // speech ends an answer; true unless said otherwise
 		Approvals     *bool             `json:"approvals,omitempty" since:"2"`     // this client answers questions about tools
 		Room          string            `json:"room,omitempty" since:"2"`          // a LiveKit room that mirrors the session
@@ -123,6 +124,13 @@ type Format struct {
 	Encoding string `json:"encoding"` // "pcm16" or "opus"
 	Rate     int    `json:"rate"`     // Hz
 	Framing  string `json:"framing"`  // "json" or "binary"
+}
+
+// VAD is how the gateway tells speech from everything else, and its end from a pause.
+type VAD struct {
+	Threshold float64 `json:"threshold,omitempty"` // how likely a sound must be speech, from 0.05 to 0.95
+	SpeechMs  int     `json:"speechMs,omitempty"`  // how much speech it takes to be noticed, from 50 to 2000
+	SilenceMs int     `json:"silenceMs,omitempty"` // how much silence ends it, from 100 to 5000
 }
 
 // What the gateway sends. Beside these, [ganglia.Status] and [ganglia.Artifact] are messages as they are.
@@ -268,6 +276,7 @@ type Terms struct {
 	Agent          string       `json:"agent"`
 	Audio          AudioFormats `json:"audio"`
 	TurnDetection  string       `json:"turnDetection"`
+	VAD            *VAD         `json:"vad,omitempty"` // in force where turnDetection is "vad"
 	Interrupt      bool         `json:"interrupt"`
 	Approvals      bool         `json:"approvals"`
 	Room           string       `json:"room"`

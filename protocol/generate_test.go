@@ -184,6 +184,8 @@ func fill(v reflect.Value) {
 		v.SetInt(1)
 	case reflect.Uint64:
 		v.SetUint(1)
+	case reflect.Float64:
+		v.SetFloat(0.5)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem())

@@ -151,6 +151,10 @@ func (r reader) value(p part, into reflect.Value, raw []byte, path string) error
 		n, err := strconv.ParseUint(string(raw), 10, into.Type().Bits())
 		good = err == nil
 		into.SetUint(n)
+	case into.CanFloat():
+		n, err := strconv.ParseFloat(string(raw), 64)
+		good = err == nil && n >= 0 // nothing in the contract is negative
+		into.SetFloat(n)
 	case into.Kind() == reflect.Struct && raw[0] == '{':
 		return r.object(p.inner, into, raw, path+".")
 	case into.Kind() == reflect.Slice && raw[0] == '[':
@@ -215,6 +219,8 @@ func inWords(t reflect.Type) string {
 		return "a string"
 	case t.Kind() == reflect.Bool:
 		return "true or false"
+	case t.Kind() == reflect.Float64:
+		return "a number from 0 on"
 	case t.Kind() == reflect.Map:
 		return "an object of strings"
 	case t == reflect.TypeFor[[]string]():

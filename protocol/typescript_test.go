@@ -173,7 +173,7 @@ func typeScriptType(t reflect.Type) string {
 		return "string"
 	case reflect.TypeFor[bool]():
 		return "boolean"
-	case reflect.TypeFor[int](), reflect.TypeFor[int64](), reflect.TypeFor[uint64]():
+	case reflect.TypeFor[int](), reflect.TypeFor[int64](), reflect.TypeFor[uint64](), reflect.TypeFor[float64]():
 		return "number"
 	case reflect.TypeFor[json.RawMessage]():
 		return "Record<string, unknown>"

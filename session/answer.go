@@ -34,6 +34,7 @@ type answer struct {
 	questions int            // so far
 	working   working
 	voice     *voice // nil where the answer is text alone
+	hold      *hold  // nil unless the user may be speaking over it
 	ended     bool   // the engine has; what it said may still be spoken
 }
 
@@ -139,7 +140,7 @@ func (a *answer) nextTick(now time.Time, silent time.Duration, alone bool) time.
 	case len(a.open) > 0:
 		next = a.open[0].until.Sub(now) // the oldest question
 	}
-	if a.voice != nil {
+	if a.voice != nil && a.hold == nil {
 		next = min(next, a.voice.nextTick(now, alone))
 	}
 	if due := a.working.due; !due.IsZero() {

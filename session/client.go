@@ -8,7 +8,9 @@ import (
 
 // fromClient does what a client asks for. It returns why the session ends, if that is what it asks for.
 func (s *Session) fromClient(ctx context.Context, in fromClient) error {
-	s.lastSeen = s.now
+	if in.message.Type() != appendType || !s.handsFree() { // of an open microphone speech counts, and nothing else
+		s.lastSeen = s.now
+	}
 	if s.seatOf(in.peer) == nobody {
 		return nil // taken over meanwhile: what was still under way is not the session's any more
 	}
@@ -129,6 +131,13 @@ func (s *Session) trigger(ctx context.Context) error {
 
 // append takes speech, as an event or as a binary message. What is no audio takes no floor and interrupts nobody.
 func (s *Session) append(ctx context.Context, p Peer, m protocol.Message) error {
+	if s.handsFree() {
+		samples, err := s.samplesOf(m)
+		if err != nil {
+			return err
+		}
+		return s.overhear(ctx, p, samples)
+	}
 	switch {
 	case s.inFlight() && s.cfg.Version == 1:
 		return s.refuseInFlight()
@@ -165,9 +174,13 @@ func (s *Session) count() {
 }
 
 func (s *Session) commit(ctx context.Context, p Peer) error {
+	overheard := s.hearing != nil && s.hearing.from != nil && !s.hearing.committed // also while an answer is held for it
 	switch {
-	case s.inFlight(), !s.takeFloor(p):
+	case s.inFlight() && !overheard, !s.takeFloor(p):
 		return s.refuseInFlight()
+	case overheard:
+		s.commitHeard()
+		return nil
 	case s.settings.turns == Agent:
 		s.commitSpeech()
 		return nil
@@ -185,11 +198,15 @@ func (s *Session) commit(ctx context.Context, p Peer) error {
 
 // clear forgets what a peer has said so far.
 func (s *Session) clear(p Peer) {
-	if s.inFlight() || !s.takeFloor(p) {
+	if s.handsFree() {
+		s.microphones[s.seatOf(p)].deafen()
+	}
+	if s.inFlight() && !s.held() || !s.takeFloor(p) {
 		return
 	}
+	held := s.held()
 	s.forget()
-	if s.machine.can(evCancel) {
+	if !held && s.machine.can(evCancel) {
 		s.enter(evCancel)
 	}
 }
@@ -249,7 +266,10 @@ func (s *Session) forget() {
 	s.chunks, s.floor = 0, nobody
 	if s.hearing != nil {
 		s.hearing.stop(errCancelled)
-		s.trace.end(s.now, outcomeCancelled)
+		s.spoken().end(s.now, outcomeCancelled)
 		s.hearing = nil
+	}
+	if s.held() {
+		s.goOn()
 	}
 }

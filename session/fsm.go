@@ -20,6 +20,9 @@ const (
 	evFinish  = "finish"  // the answer is whole, or has failed
 	evCancel  = "cancel"
 	evBargeIn = "barge_in" // the user speaks, or types, over the answer
+	evHold    = "hold"     // the user makes a sound over the answer, which may become words
+	evThinkOn = "think_on" // it was none: the answer goes on
+	evSpeakOn = "speak_on" // the same, where it has begun
 )
 
 // transitions is the table. It has no callbacks: looplab/fsm ignores a misspelt callback's name in silence.
@@ -30,8 +33,12 @@ var transitions = fsm.Events{
 	{Name: evThink, Src: []string{idle, listening}, Dst: thinking},
 	{Name: evSay, Src: []string{thinking}, Dst: speaking},
 	{Name: evFinish, Src: []string{thinking, speaking}, Dst: idle},
+	{Name: evFinish, Src: []string{listening}, Dst: listening}, // while it was held
 	{Name: evCancel, Src: []string{listening, thinking, speaking}, Dst: idle},
-	{Name: evBargeIn, Src: []string{thinking, speaking}, Dst: listening},
+	{Name: evBargeIn, Src: []string{thinking, speaking, listening}, Dst: listening},
+	{Name: evHold, Src: []string{thinking, speaking}, Dst: listening},
+	{Name: evThinkOn, Src: []string{listening}, Dst: thinking},
+	{Name: evSpeakOn, Src: []string{listening}, Dst: speaking},
 }
 
 const (

@@ -22,10 +22,13 @@ func TestTheTable(t *testing.T) {
 		"nothing": {"idle", "idle", "", ""},
 		"think":   {"thinking", "thinking", "", ""},
 		"say":     {"", "", "speaking", ""},
-		"finish":  {"", "", "idle", "idle"},
+		"finish":  {"", "listening", "idle", "idle"},
 		"cancel":  {"", "idle", "idle", "idle"},
 
-		"barge_in": {"", "", "listening", "listening"},
+		"barge_in": {"", "listening", "listening", "listening"},
+		"hold":     {"", "", "listening", "listening"},
+		"think_on": {"", "thinking", "", ""},
+		"speak_on": {"", "speaking", "", ""},
 	}
 	for event, leads := range table {
 		for i, want := range leads {
@@ -53,6 +56,7 @@ func TestTheTable(t *testing.T) {
 		events = append(events, e.Name)
 	}
 	slices.Sort(events)
+	events = slices.Compact(events) // an event may lead to several phases
 	if want := slices.Sorted(maps.Keys(table)); !slices.Equal(events, want) {
 		t.Errorf("the events are %v, want %v", events, want)
 	}
@@ -95,16 +99,22 @@ const diagram = `stateDiagram-v2
     idle --> idle: nothing
     idle --> thinking: think
     idle --> listening: trigger
+    listening --> listening: barge_in
     listening --> idle: cancel
+    listening --> listening: finish
     listening --> idle: nothing
+    listening --> speaking: speak_on
     listening --> thinking: think
+    listening --> thinking: think_on
     listening --> listening: trigger
     speaking --> listening: barge_in
     speaking --> idle: cancel
     speaking --> idle: finish
+    speaking --> listening: hold
     thinking --> listening: barge_in
     thinking --> idle: cancel
     thinking --> idle: finish
+    thinking --> listening: hold
     thinking --> speaking: say
 `
 

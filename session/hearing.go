@@ -27,7 +27,10 @@ type Transcriber interface {
 // offers it piece by piece (take in mailbox.go), so neither waits for the other.
 type utterance struct {
 	began     time.Time
-	ended     time.Time     // when it was committed
+	from      *microphone   // whose sound it is; nil where the client says when it begins and ends
+	voiced    time.Duration // of it, as far as its microphone knows
+	asked     time.Time     // when it was committed
+	ended     time.Time     // when the speech was over: then, or before, where a detector has waited for silence
 	length    time.Duration // of the audio accepted so far
 	pending   [][]int16
 	frames    chan []int16 // to the recogniser; closed after the commit, when nothing is pending
@@ -87,7 +90,10 @@ func (u *utterance) commit(now time.Time) {
 	if u.resample != nil {
 		u.add(u.resample.Flush(nil))
 	}
-	u.committed, u.ended = true, now
+	u.committed, u.asked = true, now
+	if u.ended.IsZero() {
+		u.ended = now
+	}
 	if len(u.pending) == 0 && !u.failed {
 		close(u.frames)
 	}
@@ -100,23 +106,27 @@ func (s *Session) listen(ctx context.Context, samples []int16) error {
 	}
 	length := speech.Duration(len(samples), s.settings.input.Rate)
 	if refused := s.hearing.refuse(length, s.now, s.cfg.MaxAudio); refused != nil {
-		if refused.known {
-			return nil
-		}
-		return refused.err
+		return refused.news()
 	}
-	if u := s.hearing; length > 0 && !u.failed && !s.allowed(length) {
-		known := u.spent
-		if u.spent = true; known {
-			return nil
-		}
-		return errAllowance
+	if refused := s.afford(length); refused != nil {
+		return refused.news()
 	}
 	if s.hearing.resample != nil {
 		samples = s.hearing.resample.Process(nil, samples)
 	}
 	s.hearing.add(samples)
 	return nil
+}
+
+// afford takes so much audio of the utterance from the client's allowance, or says why not.
+func (s *Session) afford(length time.Duration) *refused {
+	u := s.hearing
+	if length == 0 || u.failed || s.allowed(length) {
+		return nil
+	}
+	known := u.spent
+	u.spent = true
+	return &refused{errAllowance, known}
 }
 
 // add is audio for the recogniser.
@@ -172,6 +182,14 @@ type refused struct {
 	known bool
 }
 
+// news is what the client does not know yet.
+func (r *refused) news() error {
+	if r.known {
+		return nil
+	}
+	return r.err
+}
+
 // burst is how much audio may come at any speed; after it the average is held to twice real time.
 const burst = time.Minute
 
@@ -204,7 +222,9 @@ func decodeChunk(chunk string) ([]int16, error) {
 func (s *Session) startHearing(ctx context.Context) {
 	ctx, stop := context.WithCancelCause(ctx)
 	u := &utterance{began: s.now, frames: make(chan []int16), heard: make(chan heard, 4), stop: stop}
-	u.resample = s.resampler()
+	if !s.handsFree() { // a microphone has its own
+		u.resample = s.resampler()
+	}
 	s.hearing = u
 	s.newItem()
 	ctx = s.traceHearing(ctx)
@@ -267,18 +287,22 @@ func (s *Session) goDeaf(err error) {
 	u := s.hearing
 	u.failed, u.pending = true, nil
 	u.stop(err)
-	s.trace.deaf(s.now, err)
+	s.spoken().deaf(s.now, err)
 	s.emit(s.wireError(err, protocol.CodeSpeechFailed))
-	if u.committed {
+	if u.committed || s.held() {
 		s.endHearing(evNothing)
 	}
 }
 
-// endHearing lets go of the utterance and moves on.
+// endHearing lets go of the utterance and moves on: to an answer that was held, where there is one still.
 func (s *Session) endHearing(event string) {
 	s.hearing.stop(nil)
-	s.trace.unheard(s.now, event)
+	s.spoken().unheard(s.now, event)
 	s.hearing, s.floor = nil, nobody
+	if s.held() {
+		s.goOn()
+		return
+	}
 	s.enter(event)
 }
 
@@ -293,7 +317,7 @@ func (s *Session) commitSpeech() {
 		s.endHearing(evNothing)
 	default:
 		s.hearing.commit(s.now)
-		s.trace.committed(s.now)
+		s.spoken().committed(s.now, s.hearing.ended)
 		s.wake()
 	}
 }
@@ -310,8 +334,21 @@ func (s *Session) hear(ctx context.Context, h heard) {
 		s.goDeaf(errNoFinal)
 	case h.transcript.Text != u.partial:
 		u.partial = h.transcript.Text
-		s.emit(protocol.TranscriptPartial{Text: u.partial, ItemID: s.item()})
+		s.hearPartial()
 	}
+}
+
+// hearPartial shows what has been recognised so far. The first words end an answer that was held for them; what is none is
+// kept back until it is clear what comes of it.
+func (s *Session) hearPartial() {
+	u := s.hearing
+	if s.held() {
+		if !u.says(u.partial) {
+			return
+		}
+		s.bargeIn()
+	}
+	s.emit(protocol.TranscriptPartial{Text: u.partial, ItemID: s.item()})
 }
 
 // hearFinal asks the agent what the user asked.
@@ -320,6 +357,12 @@ func (s *Session) hearFinal(ctx context.Context, text string) {
 		// A recogniser that stops listening by itself leaves the rest of what is being said unheard.
 		s.goDeaf(errNoFinal)
 		return
+	}
+	switch says := s.hearing.says(text); {
+	case !says:
+		text = ""
+	case s.held():
+		s.bargeIn()
 	}
 	s.recognised()
 	s.emit(protocol.TranscriptFinal{Text: text, ItemID: s.item()})

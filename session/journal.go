@@ -28,17 +28,19 @@ type journalHead struct {
 	Agents      []agentEntry     `json:"agents"`
 	Transcriber bool             `json:"transcriber"` // there is one
 	Voices      int              `json:"voices"`
-	Limits      [7]time.Duration `json:"limits"`   // window, audio, recognise, agent silent, idle, approve, tool silent
-	Settings    json.RawMessage  `json:"settings"` // what Configure was asked for, as session.start's payload
-	Began       int64            `json:"began"`    // Unix ns
+	VAD         *protocol.VAD    `json:"vad,omitempty"` // what clients get that do not say; nil where nothing detects speech
+	Limits      [7]time.Duration `json:"limits"`        // window, audio, recognise, agent silent, idle, approve, tool silent
+	Settings    json.RawMessage  `json:"settings"`      // what Configure was asked for, as session.start's payload
+	Began       int64            `json:"began"`         // Unix ns
 }
 
 // entry is one line. At is in ns after the head's Began.
 type entry struct {
-	At    int64            `json:"at,omitempty"`
-	Spent bool             `json:"spent,omitempty"` // the client had no audio left for the input before this line
-	In    *inputEntry      `json:"in,omitempty"`
-	Event *json.RawMessage `json:"event,omitempty"` // as version 2 writes it
+	At     int64            `json:"at,omitempty"`
+	Spent  bool             `json:"spent,omitempty"`  // the client had no audio left for the input before this line
+	Likely []float32        `json:"likely,omitempty"` // how likely the frames of the input before this line are speech
+	In     *inputEntry      `json:"in,omitempty"`
+	Event  *json.RawMessage `json:"event,omitempty"` // as version 2 writes it
 }
 
 // inputEntry is one input; Kind says which, and what else is there.
@@ -132,7 +134,12 @@ func (s *Session) startJournal() {
 	}}
 	c := s.cfg
 	settings, _ := json.Marshal(s.asked)
+	var vad *protocol.VAD
+	if c.Detector != nil {
+		vad = &c.VAD
+	}
 	s.journal.write(journalHead{
+		VAD:     vad,
 		Journal: 1, ID: c.ID, Protocol: c.Version, Turns: c.Turns,
 		Agents: agentEntries(c.Agents), Transcriber: c.Transcriber != nil, Voices: len(c.Synthesizers),
 		Limits:   [7]time.Duration{c.Window, c.MaxAudio, c.Recognise, c.AgentSilent, c.Idle, c.Approve, c.ToolSilent},

@@ -88,7 +88,9 @@ func (s *Session) Receive(ctx context.Context, p Peer, id string, m protocol.Mes
 type Audio struct{ PCM []byte }
 
 // Type implements [protocol.Message].
-func (Audio) Type() string { return "input_audio.append" }
+func (Audio) Type() string { return appendType }
+
+const appendType = "input_audio.append"
 
 // Reject hands over the error of a message from p's client that is no event, so that its answer keeps its place.
 func (s *Session) Reject(ctx context.Context, p Peer, id string, err error) error {

@@ -99,6 +99,9 @@ func (s *Session) turnOver(a *answer, outcome string, cause error) {
 	}
 	s.trace.used(a.usage)
 	s.trace.end(s.now, outcome)
+	if a.hold != nil {
+		s.trace = a.hold.trace // what the user says goes on
+	}
 }
 
 // recognised counts and traces the final transcript.
@@ -106,7 +109,7 @@ func (s *Session) recognised() {
 	if s.cfg.Metrics != nil {
 		s.cfg.Metrics.stt.Observe(s.since(s.hearing.ended).Seconds())
 	}
-	s.trace.endHalf(s.now)
+	s.spoken().endHalf(s.now)
 }
 
 // counted is what a session has added to the metrics that all share. Owned by Run.

@@ -31,9 +31,10 @@ func (s *Session) join(p Peer, h Hello) {
 		s.cfg.Metrics.takenOver()
 		old.Close(protocol.CloseTakenOver, "the session went on in another connection")
 	}
-	if a := s.answer; s.isAlone() && a != nil && a.voice != nil {
+	if a := s.answer; s.isAlone() && a != nil && a.voice != nil && a.hold == nil {
 		a.voice.resume(s.since(s.alone))
 	}
+	s.returned()
 	s.seats[h.Seat] = p
 	first := !s.joined
 	s.joined = true

@@ -65,15 +65,15 @@ func Replay(r io.Reader, mock Mock) (Replayed, error) {
 
 // player replays one journal.
 type player struct {
-	lines *bufio.Scanner
-	line  int
-	text  []byte
-	back  bool // text has been looked at, and is still to come
-	spent bool // the client has no audio left for the present input
-	s     *Session
-	began time.Time
-	peers map[int]Peer
-	out   Replayed
+	lines  *bufio.Scanner
+	line   int
+	text   []byte
+	back   bool      // text has been looked at, and is still to come
+	likely []float32 // how likely the next frames of the present input are speech
+	s      *Session
+	began  time.Time
+	peers  map[int]Peer
+	out    Replayed
 
 	came  [][]byte // events of the present input that no line has been compared with yet
 	input string   // the line of the present input
@@ -117,6 +117,9 @@ func (p *player) head(mock Mock) error {
 		cfg.Synthesizers = append(cfg.Synthesizers, recorded{})
 	}
 	cfg.Allowance = p
+	if h.VAD != nil {
+		cfg.Detector, cfg.VAD = func() VoiceDetector { return p }, *h.VAD
+	}
 	p.s = New(cfg)
 	p.s.replayed = func(e Event) { p.came = append(p.came, appendEvent(nil, e)) }
 	if err := p.configure(h.Settings); err != nil {
@@ -164,27 +167,45 @@ func (p *player) entry() error {
 	if err != nil {
 		return err
 	}
-	p.input, p.at = string(p.text), p.line
+	p.input, p.at, p.likely = string(p.text), p.line, nil
 	p.out.Inputs++
-	p.spent = p.nextIsSpent()
 	return p.play(in)
 }
 
-// nextIsSpent takes the next line if it says that there was no audio left.
-func (p *player) nextIsSpent() bool {
-	if !p.next() {
-		return false
+// aside takes the next line if what it says is wanted, of what the session learnt at this point of an input. What came before
+// it is compared first.
+func (p *player) aside(wanted func(entry) bool) (e entry, ok bool) {
+	for p.out.Different == nil && p.next() {
+		e = entry{}
+		switch json.Unmarshal(p.text, &e); {
+		case e.Event != nil && len(p.came) > 0:
+			p.compare(*e.Event)
+			continue
+		case wanted(e):
+			return e, true
+		}
+		p.back = true
+		break
 	}
-	var e entry
-	if json.Unmarshal(p.text, &e) == nil && e.Spent {
-		return true
-	}
-	p.back = true
-	return false
+	return entry{}, false
 }
 
 // Take implements [Allowance], as it was answered when the journal was written.
-func (p *player) Take(time.Duration) bool { return !p.spent }
+func (p *player) Take(time.Duration) bool {
+	_, spent := p.aside(func(e entry) bool { return e.Spent })
+	return !spent
+}
+
+// Speech implements [VoiceDetector], as it was answered when the journal was written.
+func (p *player) Speech([]int16) float32 {
+	if len(p.likely) == 0 {
+		e, _ := p.aside(func(e entry) bool { return len(e.Likely) > 0 })
+		p.likely = append(e.Likely, 0) // in a journal that was tampered with
+	}
+	likely := p.likely[0]
+	p.likely = p.likely[1:]
+	return likely
+}
 
 // play gives the session an input. One that this session cannot have had is an error, not a crash.
 func (p *player) play(in input) (err error) {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -20,7 +21,8 @@ func (t settings) asked() protocol.SessionStart {
 	interrupt, approvals, input := t.terms.Interrupt, t.terms.Approvals, t.input
 	return protocol.SessionStart{
 		Turns: string(t.turns), Agent: t.terms.Agent, Interrupt: &interrupt, Approvals: &approvals,
-		Audio: &protocol.AudioFormats{Input: &input, Output: t.terms.Audio.Output},
+		Audio:         &protocol.AudioFormats{Input: &input, Output: t.terms.Audio.Output},
+		TurnDetection: t.terms.TurnDetection, VAD: t.terms.VAD,
 	}
 }
 
@@ -63,10 +65,14 @@ func (s *Session) mock() NamedEngine { return NamedEngine{Engine: s.cfg.Mock} }
 var features = []string{"text", "audio_in", "resume", "history"}
 
 func featuresOf(cfg *Config) []string {
-	if len(cfg.Synthesizers) == 0 {
-		return features
+	list := slices.Clip(features)
+	if len(cfg.Synthesizers) > 0 {
+		list = append(list, "audio_out")
 	}
-	return append(slices.Clip(features), "audio_out")
+	if cfg.detects() {
+		list = append(list, detected)
+	}
+	return list
 }
 
 func defaults(cfg *Config) settings {
@@ -83,7 +89,7 @@ func defaults(cfg *Config) settings {
 		Turns:         string(turns),
 		Agent:         cfg.agentName(),
 		Audio:         protocol.AudioFormats{Input: &input},
-		TurnDetection: "none",
+		TurnDetection: pressed,
 		Interrupt:     true,
 		Features:      featuresOf(cfg),
 	}}
@@ -98,6 +104,7 @@ func (s *Session) Configure(ask protocol.SessionStart) error {
 		return err
 	}
 	s.settings = next
+	s.openMicrophones()
 	return nil
 }
 
@@ -118,8 +125,8 @@ func (t *settings) apply(ask protocol.SessionStart, cfg *Config) error {
 		}
 		t.terms.Agent = ask.Agent
 	}
-	if ask.TurnDetection != "" && ask.TurnDetection != "none" {
-		return unsupported("turnDetection", "none")
+	if err := t.applyDetection(ask, cfg); err != nil {
+		return err
 	}
 	if ask.Room != "" {
 		return unsupported("room", "no room")
@@ -134,6 +141,79 @@ func (t *settings) apply(ask protocol.SessionStart, cfg *Config) error {
 		t.terms.Approvals = *ask.Approvals
 	}
 	return t.applyAudio(ask.Audio, cfg)
+}
+
+// Who ends the user's turn.
+const (
+	pressed  = "none" // the client does
+	detected = "vad"  // a detector of speech does
+)
+
+// detects says whether a detector can end turns here: somebody has to hear them, too.
+func (c *Config) detects() bool {
+	return c.Detector != nil && c.Transcriber != nil && c.Version >= 2
+}
+
+// The bounds of how speech is told from silence, and what holds where nobody says.
+const (
+	leastThreshold, mostThreshold = 0.05, 0.95
+	leastSpeech, mostSpeech       = 50, 2000  // ms
+	leastSilence, mostSilence     = 100, 5000 // ms
+)
+
+func withDefaults(v protocol.VAD) protocol.VAD {
+	return protocol.VAD{
+		Threshold: cmp.Or(v.Threshold, 0.5),
+		SpeechMs:  cmp.Or(v.SpeechMs, 200),
+		SilenceMs: cmp.Or(v.SilenceMs, 600),
+	}
+}
+
+// CheckVAD says what is wrong with how speech is told from silence; zeros are left to the session.
+func CheckVAD(v protocol.VAD) error {
+	v = withDefaults(v)
+	switch {
+	case v.Threshold < leastThreshold || v.Threshold > mostThreshold:
+		return unsupported("vad.threshold", "0.05 to 0.95")
+	case v.SpeechMs < leastSpeech || v.SpeechMs > mostSpeech:
+		return unsupported("vad.speechMs", "50 to 2000")
+	case v.SilenceMs < leastSilence || v.SilenceMs > mostSilence:
+		return unsupported("vad.silenceMs", "100 to 5000")
+	}
+	return nil
+}
+
+// applyDetection says who ends the user's turns. The settings of a detector are for one that is in force; what they leave out
+// stays as it is.
+func (t *settings) applyDetection(ask protocol.SessionStart, cfg *Config) error {
+	switch ask.TurnDetection {
+	case "":
+	case pressed:
+		t.terms.TurnDetection, t.terms.VAD = pressed, nil
+	case detected:
+		if !cfg.detects() {
+			return unsupported("turnDetection", pressed+": it has no recogniser, or nothing that detects speech. Run vela engines to see why")
+		}
+		vad := cfg.VAD
+		t.terms.TurnDetection, t.terms.VAD = detected, &vad
+	default:
+		return unsupported("turnDetection", "none or vad")
+	}
+	switch {
+	case t.terms.VAD != nil && t.turns != Agent:
+		return unsupported("turnDetection", "vad in agent-backed turns, none in deterministic ones")
+	case ask.VAD == nil:
+		return nil
+	case t.terms.VAD == nil:
+		return unsupported("vad", "it with turnDetection vad")
+	}
+	vad := protocol.VAD{
+		Threshold: cmp.Or(ask.VAD.Threshold, t.terms.VAD.Threshold),
+		SpeechMs:  cmp.Or(ask.VAD.SpeechMs, t.terms.VAD.SpeechMs),
+		SilenceMs: cmp.Or(ask.VAD.SilenceMs, t.terms.VAD.SilenceMs),
+	}
+	t.terms.VAD = &vad
+	return CheckVAD(vad)
 }
 
 // The rates that speech is taken at, in Hz; it is resampled to that of the recognisers.
@@ -190,6 +270,6 @@ func unsupported(setting, there string) error {
 
 // asks says whether a session.start asks for anything.
 func asks(m protocol.SessionStart) bool {
-	return m.Turns != "" || m.Agent != "" || m.Audio != nil || m.TurnDetection != "" || m.Interrupt != nil ||
+	return m.Turns != "" || m.Agent != "" || m.Audio != nil || m.TurnDetection != "" || m.VAD != nil || m.Interrupt != nil ||
 		m.Approvals != nil || m.Room != "" || m.Language != "" || m.Metadata != nil
 }

@@ -188,6 +188,9 @@ func stillThere(ask protocol.SessionStart, cfg *Config) protocol.SessionStart {
 		audio.Output = nil
 		ask.Audio = &audio
 	}
+	if !cfg.detects() {
+		ask.TurnDetection, ask.VAD = "", nil
+	}
 	return ask
 }
 
@@ -234,7 +237,10 @@ func (r *restoring) note(m protocol.Message) {
 	case protocol.TranscriptPartial:
 		s.items = max(s.items, number(m.ItemID))
 	case protocol.TranscriptFinal:
-		s.items, r.asked = max(s.items, number(m.ItemID)), m.Text
+		s.items = max(s.items, number(m.ItemID))
+		if m.Text != "" || r.open == "" { // else there were no words, and the answer went on
+			r.asked = m.Text
+		}
 	case protocol.ResponseCreated:
 		s.turns = max(s.turns, number(m.ResponseID))
 		r.open, r.turn, r.text, r.sound, r.tools, r.began = m.ResponseID, m.TurnID, nil, nil, nil, r.last

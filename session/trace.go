@@ -22,6 +22,7 @@ const (
 
 	spanTool = "execute_tool" // and the tool's name: from a call to its result
 
+	eventSpeechEnd = "speech_end" // in stt: the last of hands-free speech, before the silence that says so
 	eventCommit    = "commit"     // in stt: the user has ended
 	eventFirstText = "first_text" // in engine: the answer begins
 )
@@ -73,8 +74,9 @@ func (s *Session) traceHearing(ctx context.Context) context.Context {
 	if s.cfg.Tracer == nil {
 		return ctx
 	}
-	s.beginTrace(ctx, Agent)
-	return s.beginHalf(ctx, spanStt)
+	t := s.spoken()
+	*t = s.beginTrace(ctx, Agent)
+	return t.beginHalf(ctx, s.cfg.Tracer, s.now, spanStt)
 }
 
 // traceAnswer goes on with the turn that was heard, or begins one that was not. The engine gets the context.
@@ -83,16 +85,16 @@ func (s *Session) traceAnswer(ctx context.Context, a *answer) context.Context {
 		return ctx
 	}
 	if s.trace.turn == nil {
-		s.beginTrace(ctx, a.kind())
+		s.trace = s.beginTrace(ctx, a.kind())
 	}
 	id := attrTurn.String(a.turn)
 	s.trace.turn.SetAttributes(id)
 	if a.mocked { // no agent is asked
-		return s.beginHalf(ctx, spanEngine, id)
+		return s.trace.beginHalf(ctx, s.cfg.Tracer, s.now, spanEngine, id)
 	}
 	agent := []attribute.KeyValue{id, attrOperation.String(invokeAgent), attrAgent.String(s.settings.terms.Agent)}
 	s.trace.turn.SetAttributes(agent...)
-	return s.beginHalf(ctx, spanEngine, append(agent, attrConversation.String(s.cfg.ID))...)
+	return s.trace.beginHalf(ctx, s.cfg.Tracer, s.now, spanEngine, append(agent, attrConversation.String(s.cfg.ID))...)
 }
 
 // traceNoAgent is a turn that nobody can answer.
@@ -101,29 +103,32 @@ func (s *Session) traceNoAgent(ctx context.Context) {
 		return
 	}
 	if s.trace.turn == nil {
-		s.beginTrace(ctx, Agent)
+		s.trace = s.beginTrace(ctx, Agent)
 	}
 	s.trace.fail(errNoAgent, protocol.CodeAgentUnavailable)
 	s.trace.end(s.now, outcomeFailed)
 }
 
-func (s *Session) beginTrace(ctx context.Context, kind Turns) {
+func (s *Session) beginTrace(ctx context.Context, kind Turns) turnTrace {
 	_, span := s.cfg.Tracer.Start(ctx, spanTurn, trace.WithTimestamp(s.now), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
 		attrSession.String(s.cfg.ID), attrConversation.String(s.cfg.ID), attrKind.String(string(kind)),
 	))
-	s.trace = turnTrace{turn: span}
+	return turnTrace{turn: span}
 }
 
 // beginHalf returns the context of what runs now.
-func (s *Session) beginHalf(ctx context.Context, name string, attrs ...attribute.KeyValue) context.Context {
-	ctx = trace.ContextWithSpan(ctx, s.trace.turn)
-	ctx, s.trace.half = s.cfg.Tracer.Start(ctx, name, trace.WithTimestamp(s.now), trace.WithAttributes(attrs...))
+func (t *turnTrace) beginHalf(ctx context.Context, tracer trace.Tracer, now time.Time, name string, attrs ...attribute.KeyValue) context.Context {
+	ctx = trace.ContextWithSpan(ctx, t.turn)
+	ctx, t.half = tracer.Start(ctx, name, trace.WithTimestamp(now), trace.WithAttributes(attrs...))
 	return ctx
 }
 
-// committed notes that the user has ended.
-func (t *turnTrace) committed(now time.Time) {
+// committed notes that the user has ended: when the speech was over, and, where that took a while to be sure of, when it was.
+func (t *turnTrace) committed(now, over time.Time) {
 	if t.half != nil {
+		if over.Before(now) {
+			t.half.AddEvent(eventSpeechEnd, trace.WithTimestamp(over))
+		}
 		t.half.AddEvent(eventCommit, trace.WithTimestamp(now))
 	}
 }

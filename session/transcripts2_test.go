@@ -30,7 +30,8 @@ import (
 //     a peer of that name; "@resume two 5" is a socket that has the events up to 5. "two: " before a line says who
 //     sends it; without, it is who came last to the socket. More of what may be sent: "@audio 20ms 48000" (an append
 //     with so much silence at that rate), "@binary 20ms 48000" (the same as a binary message), "@bytes 3" (a binary
-//     message of that size);
+//     message of that size). With "detector: loud" among the session, an open microphone hears "@quiet 1s", "@cough 300ms"
+//     and "@words 1s", 20 ms at a time, at the speed of sound (handsfree_test.go);
 //   - server is what the peers are shown, as version 2 writes it. With more than one of them each line says to whom.
 func TestTranscripts2(t *testing.T) {
 	for _, file := range transcripts2(t) {
@@ -214,6 +215,12 @@ func (s *stage) play(text string) {
 		s.receive(who, "", session.Audio{PCM: sound(s.t, rest)})
 	case "@bytes":
 		s.receive(who, "", session.Audio{PCM: make([]byte, number(s.t, rest))})
+	case "@quiet", "@cough", "@words":
+		for piece := range mic(levels[verb], duration(s.t, rest)) {
+			s.receive(who, "", piece)
+			time.Sleep(micPiece)
+			synctest.Wait()
+		}
 	case "@leave":
 		s.session.Leave(who)
 	case "@shutdown":
@@ -279,12 +286,15 @@ func configOf2(t *testing.T, text string) session.Config {
 	t.Helper()
 	times, engine, recogniser, rest := map[string]time.Duration{}, turn.Engine(nil), session.Transcriber(nil), ""
 	var ponder []string
+	detects := false
 	for l := range strings.Lines(text) {
 		key, value, _ := strings.Cut(l, ":")
 		value = strings.TrimSpace(value)
 		switch {
 		case key == "window" || key == "idle" || key == "silence" || key == "recognise":
 			times[key] = duration(t, value)
+		case key == "detector" && value == "loud":
+			detects = true
 		case key == "ponder":
 			ponder = strings.Split(value, " | ")
 		case key == "engine" && engines2[value] != nil:
@@ -305,6 +315,9 @@ func configOf2(t *testing.T, text string) session.Config {
 	}
 	if recogniser != nil {
 		cfg.Transcriber = recogniser
+	}
+	if detects {
+		cfg.Detector = loud
 	}
 	return version2(cfg)
 }
@@ -335,6 +348,12 @@ var engines2 = map[string]turn.Engine{
 			}
 		}
 		_ = yield(delta("Done."), nil) && yield(done, nil)
+	}),
+	// It fails when it has been silent for half a second.
+	"fails late": engine(func(ctx context.Context, _ turn.Request, yield yieldSignal) {
+		if sleep(ctx, 500*time.Millisecond) == nil {
+			yield(nil, errSecret)
+		}
 	}),
 	"runs for ever": engine(func(ctx context.Context, _ turn.Request, yield yieldSignal) {
 		if yield(signal.ToolCall{ToolName: "bash", AgentID: "test", CallID: "c1", Input: []byte(`{"command":"make"}`)}, nil) {
@@ -387,7 +406,11 @@ var engines2 = map[string]turn.Engine{
 	}),
 }
 
+// levels are what an open microphone may hear.
+var levels = map[string]int16{"@quiet": quiet, "@cough": cough, "@words": words}
+
 var recognisers2 = map[string]session.Transcriber{
+	"ears":   recogniser(ears),
 	"counts": recogniser(counts),
 	"hears nothing in 2s": recogniser(func(ctx context.Context, audio iter.Seq[[]int16], yield yieldTranscript) {
 		for range audio {

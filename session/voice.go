@@ -413,6 +413,15 @@ func (v *voice) deadline() time.Time {
 	return v.lastSent.Add(min(v.duration(v.sent-v.played), playAhead) + playedLate)
 }
 
+// goOn goes on with the clocks after a hold: the one that a client without acknowledgements is played by, and the one that
+// the rest is waited for by.
+func (v *voice) goOn(away, held time.Duration) {
+	v.resume(away)
+	if !v.lastSent.IsZero() {
+		v.lastSent = v.lastSent.Add(held)
+	}
+}
+
 // resume goes on with the clock for a client that was away for so long.
 func (v *voice) resume(away time.Duration) {
 	if !v.firstSent.IsZero() {
@@ -470,7 +479,7 @@ func (s *Session) voiceFailed(p piece) {
 // waits.
 func (s *Session) play() {
 	a := s.answer
-	if a == nil || a.voice == nil {
+	if a == nil || a.voice == nil || a.hold != nil {
 		return
 	}
 	v := a.voice

@@ -188,6 +188,16 @@ export type AudioFormats = {
   output?: Format;
 };
 
+/** How the gateway tells speech from everything else, and its end from a pause. */
+export type VAD = {
+  /** How likely a sound must be speech, from 0.05 to 0.95. */
+  threshold?: number;
+  /** How much speech it takes to be noticed, from 50 to 2000. */
+  speechMs?: number;
+  /** How much silence ends it, from 100 to 5000. */
+  silenceMs?: number;
+};
+
 /** What is in force in a session of version 2. */
 export type Terms = {
   protocol: number;
@@ -202,6 +212,8 @@ export type Terms = {
   agent: string;
   audio: AudioFormats;
   turnDetection: string;
+  /** In force where turnDetection is "vad". */
+  vad?: VAD;
   interrupt: boolean;
   approvals: boolean;
   room: string;
@@ -245,6 +257,8 @@ export type SessionStartPayloadV2 = {
   audio?: AudioFormats;
   /** "none" or "vad". */
   turnDetection?: string;
+  /** How "vad" tells speech; what is not there is the gateway's own. */
+  vad?: VAD;
   /** Speech ends an answer; true unless said otherwise. */
   interrupt?: boolean;
   /** This client answers questions about tools. */
