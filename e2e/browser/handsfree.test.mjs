@@ -1,0 +1,84 @@
+// Talking with nothing held: the microphone is open, and speech over an answer stops it. Both ends are measured on one clock, in samples.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { afterwards } from './lib/afterwards.mjs';
+import { eventually, startBrowser } from './lib/browser.mjs';
+import { picture } from './lib/looks.mjs';
+import { ask, compare, exactly, fits, forget, historyOf, output, over, played, visitSpoken } from './lib/output.mjs';
+import { cough, inRoom, quiet, record, voice } from './lib/speech.mjs';
+import { startVela } from './lib/vela.mjs';
+
+const said = 'one two three four five six seven eight nine ten';
+const long = `${said} ${said} ${said}`; // about ten seconds
+
+let vela;
+before(async () => {
+  vela = await startVela();
+});
+after(() => vela?.stop());
+
+/** A page that listens by itself, whose microphone hears this from now on, over and over. */
+async function live(t, microphone, { gateway = vela, init = [], ...options } = {}) {
+  const browser = await startBrowser({ microphone: microphone.file });
+  afterwards(t, () => browser.close());
+  const visited = await visitSpoken(t, browser, gateway, { init: [exactly, ...init], ...options });
+  const { page, shown } = visited;
+  await page.getByRole('switch', { name: 'Hands-free' }).click();
+  await eventually(async () => assert.equal(await shown.title(), 'Just talk'), 20_000);
+  return visited;
+}
+
+/** When the microphone heard something for the first time after half a second in which it did not, in s of the output's clock. */
+function onset(microphone) {
+  const loud = microphone.filter(({ level }) => level > 0.02);
+  return loud.find(({ at }, i) => at - (loud[i - 1]?.at ?? 0) > 0.5)?.at;
+}
+
+test('speech in the middle of an answer: silence within 600 ms, and the answer is what was heard of it', async (t) => {
+  const { page, shown, proxy, wire } = await live(t, record(quiet(6), voice('please stop that now'), quiet(4)));
+  let best = Infinity;
+  // What else the machine does can only add to it, so one of a few has to be in time. All else holds of each.
+  for (let n = 1; n <= 5 && best > 600; n++) {
+    const [id, next] = [`r${2 * n - 1}`, `r${2 * n}`];
+    await shown.idleAgain();
+    await forget(page);
+    await ask(page, long);
+    const cancelled = await over(wire, 'response.cancelled', id);
+    assert.equal(cancelled.reason, 'barge_in');
+    if (n === 1) await picture(page, 'handsfree-interrupted');
+    await over(wire, 'response.completed', next);
+    await shown.idleAgain();
+    const { frames } = await output(page);
+    const { ms, end, pauses } = compare(frames, wire, id);
+    assert.ok(ms > 1000, `it was interrupted after ${ms} ms of it`);
+    assert.equal(pauses, 0, 'it went on in between');
+    // Behind the quantum that fades there is the next answer, all of it, and nothing else.
+    const after = [end, end + 1].map((from) => compare(frames.slice(from), wire, next)).find(({ foreign }) => foreign === 0);
+    assert.equal(after?.left, 0, 'something else was heard');
+    const spoken = onset(await page.evaluate(() => output.microphone));
+    const silent = frames[Math.min(end, frames.length - 1)].at + 128 / 24000;
+    best = Math.min(best, 1000 * (silent - spoken));
+    t.diagnostic(`silent ${Math.round(1000 * (silent - spoken))} ms after the first sound of speech`);
+    const told = (await historyOf(proxy, wire)).filter(({ role }) => role === 'assistant').at(-2);
+    assert.equal(told.heardText, (await over(wire, 'response.cancelled', id)).heardText);
+    fits(told.heardText, wire, id, ms);
+    const [[, heard, ahead], [user]] = (await shown.conversation()).slice(-2);
+    assert.equal(heard[1] + ahead[1], `You said: ${long}`);
+    fits(heard[1], wire, id, ms);
+    assert.match(user[1], /stop/);
+  }
+  assert.ok(best <= 600, `it was heard for ${best} ms`);
+});
+
+test('a cough and a noisy room: the answer goes on to its end, every sample of it heard once', async (t) => {
+  const { page, shown, wire } = await live(t, record(inRoom(Int16Array.from([...quiet(4), ...cough(), ...quiet(2), ...cough(0.4), ...quiet(2.5)]))));
+  await ask(page, long);
+  const { heardText } = await over(wire, 'response.completed', 'r1');
+  await shown.idleAgain();
+  const { foreign, left, pauses } = compare((await output(page)).frames, wire, 'r1');
+  t.diagnostic(`${pauses} pauses`);
+  assert.deepEqual({ foreign, left }, { foreign: 0, left: 0 });
+  assert.equal(heardText, `You said: ${long}`);
+  console.log(wire.events.filter((e) => e.type.startsWith('session.state') || e.type.startsWith('transcript')).map((e) => [e.type, e.payload.value ?? e.payload.text]));
+  assert.ok((await page.evaluate(() => output.microphone.length)) > 100, 'the microphone heard nothing');
+});

@@ -1,0 +1,246 @@
+// What leaves the page's audio output, beside what went over the wire: sample by sample, on the output's own clock.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { eventually } from './browser.mjs';
+import { visit } from './page.mjs';
+import { program } from './vela.mjs';
+
+/**
+ * Runs in the page before its own scripts: whatever plays into the page's output plays into a second worklet too, and so does the microphone,
+ * where there is one: what is heard and what is said are told on one clock, in samples. The product knows nothing of this.
+ */
+export function tap() {
+  const out = (window.output = { rate: 0, frames: [], microphone: [], pressed: [] });
+  const { connect } = AudioNode.prototype;
+  const { createMediaStreamSource } = AudioContext.prototype;
+  let context = null;
+  let ear = null;
+  let stream = null;
+  const overhear = () => {
+    if (ear && stream) connect.call(createMediaStreamSource.call(context, stream), ear, 0, 1);
+  };
+  const listen = async (node) => {
+    context = node.context;
+    out.context = context;
+    out.rate = context.sampleRate;
+    await context.audioWorklet.addModule('/tap.js');
+    ear = new AudioWorkletNode(context, 'tap', { numberOfInputs: 2 });
+    ear.port.onmessage = ({ data }) => {
+      if (data.samples) out.frames.push({ at: data.at, samples: data.samples });
+      if (data.level > 0) out.microphone.push({ at: data.at, level: data.level });
+    };
+    connect.call(node, ear);
+    connect.call(ear, context.destination);
+    overhear();
+    out.ready = true;
+  };
+  AudioNode.prototype.connect = function (to, ...rest) {
+    if (to instanceof AudioDestinationNode && this instanceof AudioWorkletNode && this.numberOfInputs === 0) void listen(this);
+    return connect.call(this, to, ...rest);
+  };
+  AudioContext.prototype.createMediaStreamSource = function (from) {
+    stream = from;
+    overhear();
+    return createMediaStreamSource.call(this, from);
+  };
+  for (const press of ['pointerdown', 'keydown']) window.addEventListener(press, () => context && out.pressed.push(context.currentTime), { capture: true });
+}
+
+/** The second worklet. Silence is not sent. */
+const tapModule = `registerProcessor('tap', class extends AudioWorkletProcessor {
+  process([[samples], [microphone]]) {
+    const sounds = samples?.some((s) => s !== 0);
+    const level = microphone ? Math.sqrt(microphone.reduce((sum, s) => sum + s * s, 0) / microphone.length) : 0;
+    if (sounds || level > 0.001) this.port.postMessage({ at: currentTime, samples: sounds ? samples.slice() : null, level });
+    return true;
+  }
+});`;
+
+/** At the rate of the sound nothing is resampled, so that each sample that was sent is to be found again as it was. */
+export const exactly = () => (window.audioContextOptions = { sampleRate: 24000 });
+
+/** A page in agent turns, whose answers are heard. */
+export async function visitSpoken(t, browser, vela, { init = [], ...options } = {}) {
+  const visited = await visit(t, browser, vela, { turns: 'agent', spoken: true, init: [tap, ...init], ...options });
+  visited.proxy.scripts.set('/tap.js', tapModule);
+  await heardFromNowOn(visited.page);
+  return { ...visited, wire: watch(visited.proxy) };
+}
+
+/** The output is opened by the first press, whatever is pressed. */
+export async function heardFromNowOn(page) {
+  await page.keyboard.press('Shift');
+  await eventually(async () => assert.equal(await page.evaluate(() => output.ready), true));
+}
+
+/** Follows what goes over the wire, in the one order in which the proxy sees it. */
+export function watch(proxy) {
+  const wire = { deltas: [], events: [], ahead: 0 };
+  const acked = (id) => {
+    let ms = 0;
+    for (const { type, payload } of proxy.sent.map((m) => JSON.parse(m))) {
+      if ((type === 'playback.ack' || type === 'response.cancel') && payload.responseId === id) ms = Math.max(ms, payload.playedMs);
+    }
+    return ms;
+  };
+  proxy.holdFrom = (message) => {
+    const { type, payload } = JSON.parse(message);
+    wire.events.push({ type, payload });
+    if (type === 'response.audio.delta') {
+      const pcm = Buffer.from(payload.chunk, 'base64');
+      const end = payload.startMs + pcm.length / 48;
+      wire.ahead = Math.max(wire.ahead, end - acked(payload.responseId));
+      wire.deltas.push({ ...payload, pcm, end });
+    }
+    return false;
+  };
+  return wire;
+}
+
+export async function ask(page, words) {
+  await page.locator('#type').fill(words);
+  await page.locator('#type').press('Enter');
+}
+
+/** Waits until so much of an answer has been acknowledged, in ms. */
+export async function played(proxy, responseId, ms, within = 15_000) {
+  await eventually(() => {
+    const acks = proxy.sent.map((m) => JSON.parse(m)).filter((m) => m.type === 'playback.ack' && m.payload.responseId === responseId);
+    assert.ok(acks.at(-1)?.payload.playedMs >= ms, `${acks.at(-1)?.payload.playedMs} ms of ${responseId} were played`);
+  }, within);
+}
+
+export const over = (wire, type, id) =>
+  eventually(() => {
+    const event = wire.events.find((e) => e.type === type && e.payload.responseId === id);
+    assert.ok(event, `no ${type} of ${id}`);
+    return event.payload;
+  }, 20_000);
+
+/** What left the output: its samples as PCM16, without the silence of whole quanta. */
+export async function output(page) {
+  const { rate, frames } = await page.evaluate(() => ({ rate: output.rate, frames: output.frames.map(({ at, samples }) => [at, ...samples]) }));
+  return { rate, frames: frames.map(([at, ...samples]) => ({ at, samples: samples.map((s) => Math.round(s * 32768)) })) };
+}
+
+export const forget = (page) => page.evaluate(() => void (output.frames.length = output.microphone.length = output.pressed.length = 0));
+
+/** The samples of an answer that were sent, each once. */
+export function sent(wire, id) {
+  const samples = [];
+  for (const { pcm, startMs } of wire.deltas.filter((d) => d.responseId === id)) {
+    if (startMs < Math.floor(samples.length / 24)) continue; // told again
+    for (let i = 0; i < pcm.length; i += 2) samples.push(pcm.readInt16LE(i));
+  }
+  return samples;
+}
+
+const loud = (samples) => samples.map((value, at) => ({ value, at })).filter(({ value }) => value !== 0);
+
+/**
+ * How much of an answer was played, in ms, by each of its samples that was not zero; what is no sample of it is counted as well. Where it was paused,
+ * a quantum fades and rises again: these two are laid upon each other, and must be the sound as it came. `end` is the first quantum that is not of it.
+ */
+export function compare(frames, wire, id) {
+  const whole = sent(wire, id);
+  const want = loud(whole);
+  let next = 0; // of want
+  let pauses = 0;
+  for (let i = 0; i < frames.length; i++) {
+    const got = loud(frames[i].samples);
+    let same = 0;
+    while (same < got.length && want[next + same]?.value === got[same].value) same++;
+    if (same === got.length) {
+      next += same;
+      continue;
+    }
+    const end = i + 1 < frames.length ? joined(frames[i].samples, frames[i + 1].samples, whole, want[next]?.at) : null;
+    if (end === null) {
+      next += same;
+      const foreign = got.length - same + frames.slice(i + 1).reduce((sum, { samples }) => sum + loud(samples).length, 0);
+      return { ms: next === 0 ? 0 : want[next - 1].at / 24, foreign, left: want.length - next, pauses, end: i };
+    }
+    pauses++;
+    i++;
+    while (next < want.length && want[next].at < end) next++;
+  }
+  return { ms: next === 0 ? 0 : want[next - 1].at / 24, foreign: 0, left: want.length - next, pauses, end: frames.length };
+}
+
+/** Where the quantum ends that faded and rose, if it is that: its first sample that is not zero lies about `near`. */
+function joined(fade, rise, whole, near) {
+  if (near === undefined) return null;
+  for (let from = Math.max(0, near - fade.length); from <= near; from++) {
+    if (fade.every((sample, i) => Math.abs(sample + rise[i] - (whole[from + i] ?? 0)) <= 3)) return from + fade.length;
+  }
+  return null;
+}
+
+/** Without the pauses that a busy machine makes. */
+function wav({ rate, frames }) {
+  const pcm = frames.flatMap(({ samples }) => samples);
+  const data = Buffer.alloc(44 + pcm.length * 2);
+  data.write('RIFF', 0);
+  data.writeUInt32LE(36 + pcm.length * 2, 4);
+  data.write('WAVEfmt ', 8);
+  data.writeUInt32LE(16, 16);
+  data.writeUInt16LE(1, 20);
+  data.writeUInt16LE(1, 22);
+  data.writeUInt32LE(rate, 24);
+  data.writeUInt32LE(rate * 2, 28);
+  data.writeUInt16LE(2, 32);
+  data.writeUInt16LE(16, 34);
+  data.write('data', 36);
+  data.writeUInt32LE(pcm.length * 2, 40);
+  pcm.forEach((s, i) => data.writeInt16LE(Math.max(-32768, Math.min(32767, s)), 44 + i * 2));
+  return data;
+}
+
+/** What a recogniser makes of it. */
+export async function recognised(vela, sound) {
+  const folder = mkdtempSync(join(tmpdir(), 'vela-output-'));
+  try {
+    const file = join(folder, 'output.wav');
+    writeFileSync(file, wav(sound));
+    const { stdout } = await promisify(execFile)(program, ['say', file, '--fast', '--url', vela.host], { timeout: 30_000 });
+    return stdout.toLowerCase();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The conversation as the gateway has it. */
+export async function historyOf(proxy, wire) {
+  proxy.send(JSON.stringify({ type: 'history.get', payload: {}, id: 'test' }));
+  return eventually(() => {
+    const event = wire.events.findLast((e) => e.type === 'history');
+    assert.ok(event);
+    return event.payload.items;
+  });
+}
+
+/** That a text is what was heard by then: no word more, at most one less. A word is over when the next one begins, which is within a piece. */
+export function fits(text, wire, id, ms) {
+  const marks = wire.deltas.filter((d) => d.responseId === id && d.text !== '');
+  const ends = [];
+  let words = '';
+  for (const { text: more } of marks) for (const word of more.match(/\s*\S+\s*/g) ?? []) ends.push((words += word).trim());
+  const begins = marks.flatMap(({ startMs, end, text: more }) => (more.match(/\s*\S+\s*/g) ?? []).map(() => ({ startMs, end })));
+  const most = begins.filter(({ startMs }) => startMs <= ms).length - 1;
+  const least = begins.filter(({ end }) => end <= ms).length - 2;
+  const heard = text.trim() === '' ? 0 : ends.indexOf(text.trim()) + 1;
+  assert.ok(text.trim() === '' || heard > 0, `${text} is no beginning of it`);
+  assert.ok(heard <= Math.max(0, most) && heard >= least, `after ${ms} ms ${heard} words are said to be heard: from ${least} to ${most} were`);
+}
+
+/** Where a sound begins in a longer one, in ms. */
+export function place(sound, all) {
+  const [part, whole] = [loud(sound).map(({ value }) => value).slice(0, 400), loud(all)];
+  const at = whole.findIndex((_, i) => part.every((value, k) => whole[i + k]?.value === value));
+  return at < 0 ? NaN : whole[at].at / 24;
+}
+
