@@ -8,6 +8,10 @@ GO    := go
 
 FUZZTIME ?= 60s
 
+# What detects speech stands beside the program. It comes from Go modules that no build needs: go.mod names them as tools, and go.sum has their sums.
+MACHINE  := $(if $(filter Linux,$(shell uname -s)),$(filter x86_64 aarch64,$(shell uname -m)))
+DETECTOR := $(if $(MACHINE),bin/libonnxruntime.so bin/silero_vad.onnx)
+
 # LAN=1 lets phones in: with TLS, and with a server key of this run's own unless VELA_KEYS has one.
 LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
 LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
@@ -22,7 +26,7 @@ run: packages ## Set up, build and start the gateway: hold the button on its pag
 	@$(MAKE) --no-print-directory build
 	@$(LAN_KEY) ./bin/vela serve --addr $(ADDR) --turns $(TURNS) $(LAN_FLAGS)
 
-build: web/dist/index.html ## Build the page and the program, bin/vela
+build: web/dist/index.html $(DETECTOR) ## Build the page and the program, bin/vela
 	$(GO) build -tags '$(TAGS)' -o bin/vela ./gateway/cmd/vela
 
 test: packages packages-test ## Set up and run every test
@@ -36,7 +40,7 @@ check: ## Formatting, vet, tidiness, a build without cgo
 	cd e2e && $(GO) mod tidy -diff
 	CGO_ENABLED=0 $(GO) build ./...
 
-test-go: ## The Go tests, with the race detector
+test-go: $(DETECTOR) ## The Go tests, with the race detector
 	$(GO) test -race -tags '$(TAGS)' ./...
 
 test-web: web/node_modules ## The page's unit tests and types
@@ -68,6 +72,15 @@ generate: ## Write again what comes out of the Go types and tables
 
 clean: ## Remove what was built
 	rm -rf bin web/dist/assets web/dist/index.html web/node_modules e2e/node_modules
+
+# Where they cannot be had the program runs all the same, and says what is missing.
+bin/libonnxruntime.so: go.mod
+	-@$(call fetch,github.com/k2-fsa/sherpa-onnx-go-linux,lib/$(MACHINE)-unknown-linux-gnu/libonnxruntime.so)
+
+bin/silero_vad.onnx: go.mod
+	-@$(call fetch,github.com/streamer45/silero-vad-go,testfiles/silero_vad.onnx)
+
+fetch = mkdir -p bin && $(GO) mod download $(1) && install -m 644 "$$($(GO) list -m -f '{{.Dir}}' $(1))/$(2)" $@
 
 packages:
 	@.ci/packages run

@@ -11,6 +11,7 @@ import (
 	"vela/protocol"
 	"vela/session"
 	"vela/session/pocketsphinx"
+	"vela/session/silero"
 	"vela/session/speech"
 )
 
@@ -19,6 +20,7 @@ import (
 type Speech struct {
 	Model    string // folder of PocketSphinx's model; empty: where the system keeps it
 	Decoders int    // how many utterances at once; 0: one a CPU, at least 2. Each takes about 100 MB once used
+	Silero   silero.Files
 }
 
 // Report says which engines there are, and why not. It is what /api/engines answers and vela engines prints.
@@ -28,6 +30,7 @@ type Report struct {
 	Transcriber Engine        `json:"transcriber"` // the first of Ears that is available, or the first
 	Ears        []Engine      `json:"ears"`        // that recognise speech: the next one where one fails
 	Voices      []Engine      `json:"voices"`      // the first that is available speaks, and the next where it fails
+	Detectors   []Engine      `json:"detectors"`   // the first that is available tells speech from silence, hands-free
 }
 
 // Engine is one agent or speech engine. Nothing in it names a path or a key of the host.
@@ -49,6 +52,7 @@ func (g *Gateway) Report() Report {
 		Transcriber: firstThere(g.ears.report),
 		Ears:        g.ears.report,
 		Voices:      g.voices.report,
+		Detectors:   g.detects.report(),
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"vela/protocol"
+	"vela/session"
 	"vela/turn/mcp"
 )
 
@@ -26,8 +28,9 @@ type File struct {
 	dir    string // where it lies: relative paths begin there
 	agents []spec // the first one answers clients that do not ask
 	mcp    map[string]mcpServer
-	ears   []earSpec   // the first one recognises speech, and the next where one fails; none: PocketSphinx
-	voices []voiceSpec // the first one speaks, and the next where one fails; none: flite
+	ears   []earSpec    // the first one recognises speech, and the next where one fails; none: PocketSphinx
+	voices []voiceSpec  // the first one speaks, and the next where one fails; none: flite
+	vad    protocol.VAD // how speech is told from silence, for clients that do not say
 }
 
 // spec is one agent as the file has it.
@@ -197,6 +200,7 @@ func parseFile(text []byte) (File, error) {
 		MCP     entries     `yaml:"mcp"`
 		Ears    []earSpec   `yaml:"ears"`
 		Voices  []voiceSpec `yaml:"voices"`
+		VAD     vadSpec     `yaml:"vad"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &top, yaml.Strict()); err != nil {
 		return File{}, inLine(err)
@@ -234,7 +238,40 @@ func parseFile(text []byte) (File, error) {
 			return File{}, fmt.Errorf("line %d: voice %d: %w", v.line, i+1, err)
 		}
 	}
+	f.vad = top.VAD.settings()
+	if setting, bounds := session.CheckVAD(f.vad); setting != "" {
+		name, ms := strings.CutSuffix(setting, "Ms")
+		if ms {
+			bounds += " ms"
+		}
+		return File{}, fmt.Errorf("line %d: vad: %s must be %s", top.VAD.line, name, bounds)
+	}
 	return f, f.putFirst(top.Default)
+}
+
+// vadSpec is how speech is told from silence, where clients are hands-free and do not say.
+type vadSpec struct {
+	line int
+
+	Threshold float64  `yaml:"threshold"` // how likely a sound must be speech, from 0 to 1
+	Speech    duration `yaml:"speech"`    // how much of it it takes to be noticed
+	Silence   duration `yaml:"silence"`   // how much silence ends it
+}
+
+// UnmarshalYAML reads it, and where it stands.
+func (v *vadSpec) UnmarshalYAML(node ast.Node) error {
+	type keys vadSpec // without this method
+	err := yaml.NodeToValue(node, (*keys)(v), yaml.Strict())
+	v.line = lineOf(node)
+	return err
+}
+
+func (v vadSpec) settings() protocol.VAD {
+	return protocol.VAD{
+		Threshold: v.Threshold,
+		SpeechMs:  int(time.Duration(v.Speech).Milliseconds()),
+		SilenceMs: int(time.Duration(v.Silence).Milliseconds()),
+	}
 }
 
 // reference is a name that stands elsewhere in the file.

@@ -3,7 +3,7 @@
 // call the others, and so may a test or another program.
 //
 // The packages below: server is HTTP and the socket, bus keeps conversations, auth knows who may come in, cert has the
-// certificate; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who hears, agents.go who
+// certificate; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who hears, detectors.go what tells speech from silence, agents.go who
 // answers and file.go the vela.yaml that says so, kept.go what outlives the process, journal.go and telemetry.go what is written down, listen.go where a
 // gateway may listen.
 package gateway
@@ -61,6 +61,7 @@ type Gateway struct {
 	log      *slog.Logger
 	server   *server.Server
 	engines  *engines
+	detects  *detectors
 	agents   *agents
 	ears     *ears
 	voices   *voices
@@ -94,6 +95,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		cfg:      cfg,
 		log:      cfg.Log.With("component", "gateway"),
 		engines:  newEngines(cfg.Speech, cfg.Log),
+		detects:  newDetectors(cfg.Speech.Silero, cfg.Agents.vad, cfg.Log),
 		sessions: session.NewMetrics(registry),
 	}
 	if g.agents, err = makeAgents(cfg.Agents, cfg.Log); err != nil {
@@ -173,6 +175,7 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	} else {
 		g.engines.skip()
 	}
+	beside.Go(func() { _, _ = g.detects.load() }) // which says itself what it could not
 	defer beside.Wait()
 	defer g.agents.start(ctx)()
 	g.log.Info("listening", "address", l.Addr().String())
@@ -202,6 +205,9 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Transcriber: g.ears.transcriber(),
 
 		Synthesizers: g.voices.list,
+
+		Detector: g.detects.stream,
+		VAD:      g.detects.vad,
 
 		Only:      n.Only,
 		Allowance: n.Audio,

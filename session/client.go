@@ -174,11 +174,11 @@ func (s *Session) count() {
 }
 
 func (s *Session) commit(ctx context.Context, p Peer) error {
-	overheard := s.hearing != nil && s.hearing.from != nil && !s.hearing.committed // also while an answer is held for it
-	switch {
-	case s.inFlight() && !overheard, !s.takeFloor(p):
+	if !s.mayEnd(p) {
 		return s.refuseInFlight()
-	case overheard:
+	}
+	switch {
+	case s.overhears():
 		s.commitHeard()
 		return nil
 	case s.settings.turns == Agent:
@@ -196,12 +196,25 @@ func (s *Session) commit(ctx context.Context, p Peer) error {
 	return nil
 }
 
+// mayEnd gives a peer the floor to say that what is being said has ended, or is to be forgotten: not within a turn, unless its
+// answer is held for that.
+func (s *Session) mayEnd(p Peer) bool {
+	if s.inFlight() && !s.overhears() || !s.takeFloor(p) {
+		return false
+	}
+	if s.inFlight() && !s.overhears() { // it was held for somebody who has left, and goes on
+		s.floor = nobody
+		return false
+	}
+	return true
+}
+
 // clear forgets what a peer has said so far.
 func (s *Session) clear(p Peer) {
 	if s.handsFree() {
 		s.microphones[s.seatOf(p)].deafen()
 	}
-	if s.inFlight() && !s.held() || !s.takeFloor(p) {
+	if !s.mayEnd(p) {
 		return
 	}
 	held := s.held()

@@ -149,6 +149,11 @@ func (s *Session) heardFrom(m *microphone) *utterance {
 	return nil
 }
 
+// overhears says whether hands-free speech is being heard, and has not ended.
+func (s *Session) overhears() bool {
+	return s.hearing != nil && s.hearing.from != nil && !s.hearing.committed
+}
+
 // keep remembers sound that may turn out to belong to speech: what is suspected to be, and a little before it.
 func (m *microphone) keep(frame []int16, suspected int) {
 	m.recent = append(m.recent, frame...)
@@ -217,15 +222,15 @@ func (s *Session) commitHeard() {
 
 // micSilent ends speech from a microphone that has been gone for too long. While everybody is, it may come back.
 func (s *Session) micSilent() {
-	if u := s.hearing; u != nil && u.from != nil && !u.committed && !s.isAlone() && s.since(u.from.last) >= micLost {
-		s.endSpeech(u.from.last)
+	if s.overhears() && !s.isAlone() && s.since(s.hearing.from.last) >= micLost {
+		s.endSpeech(s.hearing.from.last)
 	}
 }
 
 // nextMic is when that is; an hour where nobody speaks.
 func (s *Session) nextMic() time.Duration {
-	if u := s.hearing; u != nil && u.from != nil && !u.committed && !s.isAlone() {
-		return micLost - s.since(u.from.last)
+	if s.overhears() && !s.isAlone() {
+		return micLost - s.since(s.hearing.from.last)
 	}
 	return time.Hour
 }

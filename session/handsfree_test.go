@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -79,6 +80,32 @@ func ears(ctx context.Context, audio iter.Seq[[]int16], yield yieldTranscript) {
 	if ctx.Err() == nil {
 		yield(speech.Transcript{Text: text(), Final: true}, nil)
 	}
+}
+
+// overheard is so much sound in one message.
+func overheard(level int16, long time.Duration) protocol.Message {
+	samples := make([]int16, speech.Count(long, speech.Rate))
+	for i := range samples {
+		samples[i] = level
+	}
+	return protocol.InputAudioAppend{Chunk: base64Of(speech.Bytes(samples))}
+}
+
+// countsWords says how many pieces it has heard, and nothing once somebody has coughed.
+func countsWords(_ context.Context, audio iter.Seq[[]int16], yield yieldTranscript) {
+	n, coughs := 0, false
+	for samples := range audio {
+		n++
+		coughs = coughs || slices.Contains(samples, cough)
+		if !coughs && !yield(speech.Transcript{Text: heardPieces(n)}, nil) {
+			return
+		}
+	}
+	text := heardPieces(n)
+	if coughs {
+		text = ""
+	}
+	yield(speech.Transcript{Text: text, Final: true}, nil)
 }
 
 // handsFree is a session that a detector listens to.
@@ -532,11 +559,7 @@ func TestAHandsFreeJournalReplays(t *testing.T) {
 			for range 30 {
 				level, long := pick(rng, quiet, quiet, cough, words), time.Duration(rng.IntN(900))*time.Millisecond
 				if rng.IntN(4) == 0 { // at once: many frames, and what comes of them, in one input
-					var all []int16
-					for range speech.Count(long, speech.Rate) {
-						all = append(all, level)
-					}
-					c.send(protocol.InputAudioAppend{Chunk: base64Of(speech.Bytes(all))})
+					c.send(overheard(level, long))
 				} else {
 					c.stream(level, long)
 				}

@@ -61,6 +61,7 @@ type taken2 struct {
 	Ref    string          `json:"ref"`
 	Client json.RawMessage `json:"client"`
 	PCM    []byte          `json:"pcm"`
+	likely []float32       // how likely its frames are speech, of a line of its own
 	Error  *struct {
 		Code protocol.Code `json:"code"`
 	} `json:"error"`
@@ -80,6 +81,7 @@ func (r *records) Write(line []byte) (int, error) {
 		Journal int
 		At      int64
 		In      *taken2
+		Likely  []float32
 		Event   json.RawMessage
 	}
 	err := json.Unmarshal(line, &l)
@@ -87,6 +89,8 @@ func (r *records) Write(line []byte) (int, error) {
 	defer r.mu.Unlock()
 	switch {
 	case err != nil:
+	case l.Likely != nil:
+		r.all[len(r.all)-1].in.likely = l.Likely // it comes before all that comes of it
 	case l.In != nil:
 		l.In.at = l.At
 		r.all = append(r.all, moment{in: l.In})
@@ -132,7 +136,7 @@ func brief2(e session.Event) string {
 	words := e.Message.Type()
 	switch m := e.Message.(type) {
 	case protocol.SessionReady:
-		words = fmt.Sprintf("ready %t %t %d %s %t %s", m.Resumed, m.Recovered, m.LastSeq, m.Turns, m.Interrupt, m.Audio.Input.Framing)
+		words = fmt.Sprintf("ready %t %t %d %s %t %s %s", m.Resumed, m.Recovered, m.LastSeq, m.Turns, m.Interrupt, m.Audio.Input.Framing, m.TurnDetection)
 	case protocol.SessionState:
 		words = string(m.Value)
 	case protocol.TranscriptPartial:
@@ -171,13 +175,19 @@ func brief2(e session.Event) string {
 // randomSession plays about sixty random steps and holds what came of them against the model.
 func randomSession(t *testing.T, r *rand.Rand) {
 	rec := &records{}
-	cfg := agentBacked(recogniser(counts), varied)
+	cfg := agentBacked(recogniser(countsWords), varied)
+	cfg.Detector = loud
 	cfg.Turns = pick(r, session.Agent, session.Agent, session.Deterministic)
 	cfg.Mock = deterministic.Engine{Pace: pick(r, 0, 50*time.Millisecond)}
 	cfg.Journal = func() io.WriteCloser { return rec }
 	s := session.New(version2(cfg))
 	asking := r.IntN(4) == 0 // much of what happens is about questions
-	if err := s.Configure(protocol.SessionStart{Approvals: &asking}); err != nil {
+	start := protocol.SessionStart{Approvals: &asking}
+	open := cfg.Turns == session.Agent && r.IntN(2) == 0 // much of what happens is heard by open microphones
+	if open {
+		start.TurnDetection = "vad"
+	}
+	if err := s.Configure(start); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -209,6 +219,9 @@ func randomSession(t *testing.T, r *rand.Rand) {
 			if asking && r.IntN(2) == 0 {
 				m = pick[protocol.Message](r, typed("asks"), typed("asks"), anyAnswer(r), anyAnswer(r), anyAnswer(r))
 			}
+			if open && r.IntN(2) == 0 {
+				m = overheard(pick(r, quiet, quiet, cough, words, words), pick(r, 40*time.Millisecond, 300*time.Millisecond, 700*time.Millisecond))
+			}
 			_ = s.Receive(t.Context(), g, fmt.Sprint("m", step), m)
 		}
 		switch r.IntN(6) {
@@ -227,7 +240,7 @@ func randomSession(t *testing.T, r *rand.Rand) {
 	if rec.bad != nil {
 		t.Fatal(rec.bad)
 	}
-	agree(t, cfg, asking, rec)
+	agree(t, cfg, start, rec)
 	rules2(t, rec.events)
 }
 
@@ -240,6 +253,7 @@ func anyMessage(r *rand.Rand) protocol.Message {
 		sessionStart, protocol.SessionStart{Interrupt: pick(r, &yes, &no)}, protocol.SessionStart{Approvals: pick(r, &yes, &yes, &no)},
 		anyAnswer(r), protocol.SessionStart{Turns: pick(r, "agent", "deterministic", "magic"), Interrupt: &yes},
 		protocol.SessionStart{Audio: &protocol.AudioFormats{Input: &protocol.Format{Encoding: "pcm16", Rate: 16000, Framing: pick(r, "json", "binary")}}},
+		protocol.SessionStart{TurnDetection: pick(r, "vad", "vad", "none")},
 		protocol.HistoryGet{}, protocol.HistoryClear{}, protocol.PlaybackAck{ResponseID: "r1"}, protocol.SessionResume{Token: "the-token"})
 }
 
@@ -248,9 +262,12 @@ func anyAnswer(r *rand.Rand) protocol.Message {
 }
 
 // agree plays the inputs to the model and compares what comes of each.
-func agree(t *testing.T, cfg session.Config, asking bool, rec *records) {
+func agree(t *testing.T, cfg session.Config, start protocol.SessionStart, rec *records) {
 	t.Helper()
-	m := &model2{floor: -1, state: "idle", turns: string(cfg.Turns), interrupt: true, approvals: asking, framing: "json"}
+	m := &model2{floor: -1, state: "idle", turns: string(cfg.Turns), interrupt: true, approvals: *start.Approvals, framing: "json", detection: "none"}
+	if start.TurnDetection != "" {
+		m.detection = start.TurnDetection
+	}
 	var story []string
 	for i := 0; i < len(rec.all); {
 		in := rec.all[i].in
@@ -301,6 +318,13 @@ type model2 struct {
 	partial      string
 	history      int
 
+	detection string   // who ends a turn
+	mics      [2]micOf // what each seat's microphone hears
+	from      int      // whose speech is heard, with a detector
+	voiced    int      // frames of it
+	held      bool     // the answer is, for it
+	wasHeld   bool     // the one that has just ended was
+
 	answers   string // the id of the answer that runs; "" when none does
 	mocked    bool
 	text      string
@@ -350,6 +374,10 @@ func (m *model2) step(in taken2) {
 		if seat >= 0 {
 			m.seats[seat] = 0
 		}
+	case "tick":
+		if m.overhears() && m.seats != [2]int{} && in.at-m.mics[m.from].last >= 2e9 {
+			m.committed = true // nothing has come of it for two seconds
+		}
 	case "heard":
 		m.heard(in)
 	case "said":
@@ -367,11 +395,16 @@ func (m *model2) join(in taken2) {
 	if old := m.seats[in.Seat]; old != 0 {
 		m.tell(old, "closed 4002")
 	}
+	if m.begun && m.seats == [2]int{} {
+		for i := range m.mics {
+			m.mics[i].last = in.at // nobody could have said anything
+		}
+	}
 	m.seats[in.Seat] = in.Peer
 	recovered := in.Resume && in.After <= uint64(len(m.log))
 	first := !m.begun
 	m.begun = true
-	m.tell(in.Peer, "ready %t %t %d %s %t %s", in.Resume, recovered, len(m.log), m.turns, m.interrupt, m.framing)
+	m.tell(in.Peer, "ready %t %t %d %s %t %s %s", in.Resume, recovered, len(m.log), m.turns, m.interrupt, m.framing, m.detection)
 	switch {
 	case recovered:
 		for _, event := range m.log[in.After:] {
@@ -386,8 +419,108 @@ func (m *model2) join(in taken2) {
 
 func (m *model2) inFlight() bool { return m.answers != "" || m.committed }
 
+// forget drops what is being said. An answer that was held for it goes on.
 func (m *model2) forget() {
 	m.chunks, m.hearing, m.committed, m.partial, m.floor = 0, false, false, "", -1
+	if m.held {
+		m.held = false
+		m.enter(map[bool]string{true: "thinking", false: "speaking"}[m.text == ""])
+	}
+}
+
+// micOf is a detector's endpoints, in frames of 32 ms: 7 of speech begin it, 19 of silence end it, a suspicion survives 2 of
+// silence, and lasts no longer than 11.
+type micOf struct {
+	speaking             bool
+	voiced, quiet, since int
+	last                 int64
+}
+
+// add says whether speech begins or ends with the frame.
+func (c *micOf) add(likely float32) (begins, ends bool) {
+	if likely >= 0.5 {
+		c.voiced, c.quiet = c.voiced+1, 0
+	} else if likely < 0.35 || c.quiet > 0 {
+		c.quiet++
+	}
+	if c.voiced == 0 {
+		c.quiet = 0
+		return false, false
+	}
+	c.since++
+	switch {
+	case !c.speaking && c.voiced == 7:
+		c.speaking = true
+		return true, false
+	case !c.speaking && (c.quiet > 2 || c.since > 11), c.speaking && c.quiet == 19:
+		ends = c.speaking
+		*c = micOf{last: c.last}
+	}
+	return false, ends
+}
+
+// overhear is what an open microphone hears.
+func (m *model2) overhear(seat int, in taken2) {
+	c := &m.mics[seat]
+	c.last = in.at
+	for _, likely := range in.likely {
+		begins, ends := c.add(likely)
+		switch heard := m.overhears() && m.from == seat; {
+		case heard && ends:
+			m.committed = true
+		case heard:
+			m.voiced = c.voiced
+		case begins:
+			m.begin(seat)
+		}
+	}
+}
+
+// overhears says whether what an open microphone hears is heard.
+func (m *model2) overhears() bool { return m.detection == "vad" && m.hearing && !m.committed }
+
+// begin is speech: an answer is held for it.
+func (m *model2) begin(seat int) {
+	if m.committed || m.inFlight() && !(m.answers != "" && m.interrupt) || !m.speaks(seat) {
+		return
+	}
+	if m.answers != "" {
+		m.held = true
+	}
+	if m.answers != "" || m.state == "idle" {
+		m.enter("listening")
+	}
+	m.items++
+	m.hearing, m.from, m.voiced = true, seat, m.mics[seat].voiced
+}
+
+// says tells words from noise.
+func (m *model2) says(text string) bool {
+	return text != "" && (m.detection == "none" || m.voiced*32 >= 250)
+}
+
+// talkedOver ends an answer that was held.
+func (m *model2) talkedOver() {
+	m.cut("barge_in")
+	m.enter("listening")
+}
+
+// ended follows the end of an answer: what is being said goes on.
+func (m *model2) ended() {
+	m.enter(map[bool]string{true: "listening", false: "idle"}[m.wasHeld])
+}
+
+// mayEnd says whether a seat may end, or forget, what is being said. Who has left says nothing more, and the answer that was
+// held for it goes on.
+func (m *model2) mayEnd(seat int) bool {
+	if m.inFlight() && !m.overhears() || !m.speaks(seat) {
+		return false
+	}
+	if m.inFlight() && !m.overhears() {
+		m.floor = -1
+		return false
+	}
+	return true
 }
 
 // speaks says whether a seat may speak, and then the floor is its own.
@@ -428,7 +561,7 @@ func (m *model2) close(format string, args ...any) {
 			m.history++
 		}
 	}
-	m.answers, m.open = "", nil
+	m.answers, m.open, m.wasHeld, m.held = "", nil, m.held, false
 	m.emit(format, args...)
 	m.emit("metrics t%d", m.asked)
 }
@@ -445,16 +578,28 @@ func (m *model2) end(reason, answer string, code int) {
 }
 
 func (m *model2) heard(in taken2) {
+	says := m.says(in.Text)
 	switch {
-	case in.Final && in.Text == "":
+	case in.Final && !says:
+		held := m.held
 		m.emit(". %s ", m.item())
-		m.forget()
-		m.enter("idle")
+		if m.forget(); !held {
+			m.enter("idle")
+		}
 	case in.Final:
+		if m.held {
+			m.talkedOver()
+		}
 		m.forget()
 		m.ask(in.Text, false)
 	case in.Text != m.partial:
 		m.partial = in.Text
+		if m.held && !says {
+			return
+		}
+		if m.held {
+			m.talkedOver()
+		}
 		m.emit("? %s %s", m.item(), in.Text)
 	}
 }
@@ -473,7 +618,7 @@ func (m *model2) said(in taken2) {
 		m.fail(protocol.CodeAgentFailed)
 	case in.Ended:
 		m.close("completed %s %s", m.answers, m.text)
-		m.enter("idle")
+		m.ended()
 	default:
 		m.signal(in)
 	}
@@ -512,7 +657,7 @@ func (m *model2) approve(a protocol.ApprovalAnswer) protocol.Code {
 func (m *model2) fail(code protocol.Code) {
 	m.emit("! %s ", code)
 	m.cut("error")
-	m.enter("idle")
+	m.ended()
 }
 
 func (m *model2) signal(in taken2) {
@@ -550,17 +695,17 @@ func (m *model2) client(seat int, in taken2) {
 	case "malformed":
 		why = in.Error.Code
 	case "audio":
-		why = m.append(seat, m.framing == "binary" && len(in.PCM) > 0 && len(in.PCM)%2 == 0)
+		why = m.append(seat, in, m.framing == "binary" && len(in.PCM) > 0 && len(in.PCM)%2 == 0)
 	default:
 		e, _ := protocol.DecodeEnvelope(in.Client, protocol.Client)
-		ref, why = e.ID, m.handle(seat, e.Message)
+		ref, why = e.ID, m.handle(seat, in, e.Message)
 	}
 	if why != "" {
 		m.tell(m.seats[seat], "! %s %s", why, ref)
 	}
 }
 
-func (m *model2) handle(seat int, message protocol.Message) protocol.Code {
+func (m *model2) handle(seat int, in taken2, message protocol.Message) protocol.Code {
 	me := m.seats[seat]
 	switch message := message.(type) {
 	case protocol.SessionClose:
@@ -568,12 +713,16 @@ func (m *model2) handle(seat int, message protocol.Message) protocol.Code {
 	case protocol.SessionStart:
 		return m.start(me, message)
 	case protocol.InputAudioAppend:
-		return m.append(seat, message.Chunk != "%" || m.turns == "deterministic")
+		return m.append(seat, in, message.Chunk != "%" || m.turns == "deterministic")
 	case protocol.InputAudioCommit:
 		return m.commit(seat)
 	case protocol.InputAudioClear:
-		if !m.inFlight() && m.speaks(seat) {
-			m.forget()
+		m.mics[seat] = micOf{last: m.mics[seat].last}
+		if !m.mayEnd(seat) {
+			return ""
+		}
+		held := m.held
+		if m.forget(); !held {
 			m.stop()
 		}
 	case protocol.ResponseCancel:
@@ -634,6 +783,17 @@ func (m *model2) start(me int, ask protocol.SessionStart) protocol.Code {
 		case ask.Turns == "magic":
 			return protocol.CodeUnsupported
 		}
+		turns, detection := m.turns, m.detection
+		if ask.Turns != "" {
+			turns = ask.Turns
+		}
+		if ask.TurnDetection != "" {
+			detection = ask.TurnDetection
+		}
+		if detection == "vad" && turns != "agent" {
+			return protocol.CodeUnsupported
+		}
+		m.detection, m.mics = detection, [2]micOf{}
 		if ask.Turns != "" {
 			m.turns = ask.Turns
 		}
@@ -647,14 +807,19 @@ func (m *model2) start(me int, ask protocol.SessionStart) protocol.Code {
 			m.framing = ask.Audio.Input.Framing
 		}
 	}
-	m.tell(me, "ready false false %d %s %t %s", len(m.log), m.turns, m.interrupt, m.framing)
+	m.tell(me, "ready false false %d %s %t %s %s", len(m.log), m.turns, m.interrupt, m.framing, m.detection)
 	m.tell(me, "%s", m.state)
 	return ""
 }
 
-func (m *model2) append(seat int, good bool) protocol.Code {
+func (m *model2) append(seat int, in taken2, good bool) protocol.Code {
 	interrupts := m.answers != "" && m.interrupt
 	switch {
+	case m.detection == "vad" && !good:
+		return protocol.CodeInvalidMessage
+	case m.detection == "vad":
+		m.overhear(seat, in)
+		return ""
 	case m.inFlight() && !interrupts:
 		return ""
 	case !good:
@@ -684,7 +849,7 @@ func (m *model2) append(seat int, good bool) protocol.Code {
 
 func (m *model2) commit(seat int) protocol.Code {
 	switch {
-	case m.inFlight(), !m.speaks(seat):
+	case !m.mayEnd(seat):
 		return m.running()
 	case m.turns == "agent" && m.hearing:
 		m.committed = true
@@ -723,7 +888,7 @@ func (m *model2) submit(text string) protocol.Code {
 func rules2(t *testing.T, events []session.Event) {
 	t.Helper()
 	leads := map[protocol.State]string{ // to which phases each may lead
-		"": "idle", protocol.Idle: "listening thinking idle", protocol.Listening: "listening thinking idle",
+		"": "idle", protocol.Idle: "listening thinking idle", protocol.Listening: "listening thinking speaking idle",
 		protocol.Thinking: "speaking idle listening", protocol.Speaking: "idle listening",
 	}
 	var state protocol.State
@@ -741,7 +906,7 @@ func rules2(t *testing.T, events []session.Event) {
 				t.Errorf("event %d leads from %s to %s", n, state, m.Value)
 			}
 			state = m.Value
-			if answering := state == protocol.Thinking && before != "session.state" || state == protocol.Speaking; open != "" && !answering {
+			if answering := state != protocol.Idle; open != "" && !answering { // listening: it is held
 				t.Errorf("event %d is %s, and %s has not ended", n, state, open)
 			}
 		case protocol.TranscriptPartial:
@@ -749,7 +914,7 @@ func rules2(t *testing.T, events []session.Event) {
 				t.Errorf("event %d is a partial transcript while %s", n, state)
 			}
 		case protocol.TranscriptFinal:
-			if open != "" {
+			if open != "" && (m.Text != "" || state != protocol.Listening) {
 				t.Errorf("event %d is a final transcript while %s runs", n, open)
 			}
 		case protocol.ResponseCreated:
@@ -758,7 +923,7 @@ func rules2(t *testing.T, events []session.Event) {
 			}
 			open, turnID, seen[m.ResponseID] = m.ResponseID, m.TurnID, true
 		case protocol.ResponseTextDelta:
-			if of = m.ResponseID; state != protocol.Speaking {
+			if of = m.ResponseID; state != protocol.Speaking && state != protocol.Listening {
 				t.Errorf("event %d is part of an answer while %s", n, state)
 			}
 		case protocol.ThinkingDelta, protocol.ToolCall, protocol.ToolResult, protocol.ApprovalRequest, ganglia.Status, ganglia.Artifact:

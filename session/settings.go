@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -169,18 +170,18 @@ func withDefaults(v protocol.VAD) protocol.VAD {
 	}
 }
 
-// CheckVAD says what is wrong with how speech is told from silence; zeros are left to the session.
-func CheckVAD(v protocol.VAD) error {
+// CheckVAD names what is out of bounds of how speech is told from silence, and the bounds; zeros are left to the session.
+func CheckVAD(v protocol.VAD) (setting, bounds string) {
 	v = withDefaults(v)
 	switch {
 	case v.Threshold < leastThreshold || v.Threshold > mostThreshold:
-		return unsupported("vad.threshold", "0.05 to 0.95")
+		return "threshold", fmt.Sprintf("%v to %v", leastThreshold, mostThreshold)
 	case v.SpeechMs < leastSpeech || v.SpeechMs > mostSpeech:
-		return unsupported("vad.speechMs", "50 to 2000")
+		return "speechMs", fmt.Sprintf("%d to %d", leastSpeech, mostSpeech)
 	case v.SilenceMs < leastSilence || v.SilenceMs > mostSilence:
-		return unsupported("vad.silenceMs", "100 to 5000")
+		return "silenceMs", fmt.Sprintf("%d to %d", leastSilence, mostSilence)
 	}
-	return nil
+	return "", ""
 }
 
 // applyDetection says who ends the user's turns. The settings of a detector are for one that is in force; what they leave out
@@ -212,8 +213,11 @@ func (t *settings) applyDetection(ask protocol.SessionStart, cfg *Config) error 
 		SpeechMs:  cmp.Or(ask.VAD.SpeechMs, t.terms.VAD.SpeechMs),
 		SilenceMs: cmp.Or(ask.VAD.SilenceMs, t.terms.VAD.SilenceMs),
 	}
+	if setting, bounds := CheckVAD(vad); setting != "" {
+		return unsupported("vad."+setting, bounds)
+	}
 	t.terms.VAD = &vad
-	return CheckVAD(vad)
+	return nil
 }
 
 // The rates that speech is taken at, in Hz; it is resampled to that of the recognisers.

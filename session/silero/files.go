@@ -60,10 +60,10 @@ func Find(f Files) (Files, error) {
 	}
 	var err error
 	if f.Library, err = find(f.Library, libraryName(), append(beside, libraryFolders...)); err != nil {
-		return f, fmt.Errorf("silero: %w: %w", ErrNoLibrary, err)
+		return f, fmt.Errorf("silero: %w: %w: make build puts it there", ErrNoLibrary, err)
 	}
 	if f.Model, err = find(f.Model, modelName, beside); err != nil {
-		return f, fmt.Errorf("silero: %w: %w", ErrNoModel, err)
+		return f, fmt.Errorf("silero: %w: %w: make build puts it there", ErrNoModel, err)
 	}
 	return f, nil
 }

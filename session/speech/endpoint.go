@@ -13,14 +13,14 @@ const Preroll = 300 * time.Millisecond
 //
 // Speech begins with so much sound at the threshold or above it, and ends with so much below a lower one: sound between
 // the two is what it was before. While speech is only suspected, a dip as short as a consonant's does not count, and a longer
-// one ends the suspicion.
+// one ends the suspicion; so does a suspicion that lasts for half as long again as it takes.
 type Endpointer struct {
 	threshold, lower float32
 	onset, end       int // samples
 
 	speaking bool
 	voiced   int // samples at the threshold or above it, since the suspicion began
-	quiet    int // samples below the lower one since the last that was not
+	quiet    int // samples since sound fell below the lower one
 	since    int // samples since the suspicion, or speech, began
 }
 
@@ -56,7 +56,7 @@ func (e *Endpointer) Add(likely float32) Endpoint {
 	case likely >= e.threshold:
 		e.voiced += FrameSamples
 		e.quiet = 0
-	case likely < e.lower:
+	case likely < e.lower || e.quiet > 0:
 		e.quiet += FrameSamples
 	}
 	if e.voiced == 0 {
@@ -68,7 +68,7 @@ func (e *Endpointer) Add(likely float32) Endpoint {
 	case !e.speaking && e.voiced >= e.onset:
 		e.speaking = true
 		return Begins
-	case !e.speaking && e.quiet > longestDip:
+	case !e.speaking && (e.quiet > longestDip || e.since > e.onset*3/2+longestDip):
 		e.Reset()
 	case e.speaking && e.quiet >= e.end:
 		quiet := e.quiet

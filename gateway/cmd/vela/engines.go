@@ -6,11 +6,14 @@ import (
 	"text/tabwriter"
 
 	"vela/gateway"
+	"vela/session/silero"
 )
 
 type enginesCmd struct {
 	Config      configFile `help:"File that says which agents there are; vela.yaml in this folder, where there is one, unless given." placeholder:"FILE" env:"VELA_CONFIG"`
 	SpeechModel string     `help:"Folder of PocketSphinx's model; where the system keeps it, unless given." placeholder:"DIR" env:"VELA_SPEECH_MODEL"`
+	ONNXRuntime string     `name:"onnxruntime" help:"Library of ONNX Runtime, which detects speech; beside the program, or where the system keeps libraries, unless given." placeholder:"FILE" env:"VELA_ONNXRUNTIME"`
+	Silero      string     `help:"Silero's model for it; beside the program, unless given." placeholder:"FILE" env:"VELA_SILERO"`
 }
 
 // Run prints a table.
@@ -19,7 +22,7 @@ func (c *enginesCmd) Run(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	g, err := gateway.New(gateway.Config{Agents: agents, Speech: gateway.Speech{Model: c.SpeechModel}})
+	g, err := gateway.New(gateway.Config{Agents: agents, Speech: gateway.Speech{Model: c.SpeechModel, Silero: silero.Files{Library: c.ONNXRuntime, Model: c.Silero}}})
 	if err != nil {
 		return err
 	}
@@ -44,6 +47,9 @@ func (c *enginesCmd) Run(ctx context.Context, io streams) error {
 	}
 	for _, v := range r.Voices {
 		row("text to speech", v)
+	}
+	for _, d := range r.Detectors {
+		row("speech detection", d)
 	}
 	return w.Flush()
 }

@@ -10,6 +10,7 @@ import (
 
 	"vela/gateway"
 	"vela/session"
+	"vela/session/silero"
 )
 
 type serveCmd struct {
@@ -29,6 +30,8 @@ type serveCmd struct {
 	Journal        string        `help:"Folder where every session writes what reached it, for vela replay. What was said stands in it." placeholder:"DIR" env:"VELA_JOURNAL"`
 	SpeechModel    string        `help:"Folder of PocketSphinx's model; where the system keeps it, unless given." placeholder:"DIR" env:"VELA_SPEECH_MODEL"`
 	SpeechDecoders int           `help:"How many may speak at once, at about 100 MB each; 0 is one a CPU, at least 2." default:"0" env:"VELA_SPEECH_DECODERS"`
+	ONNXRuntime    string        `name:"onnxruntime" help:"Library of ONNX Runtime, which detects speech for hands-free turns; beside the program, or where the system keeps libraries, unless given." placeholder:"FILE" env:"VELA_ONNXRUNTIME"`
+	Silero         string        `help:"Silero's model for it; beside the program, unless given." placeholder:"FILE" env:"VELA_SILERO"`
 	LogLevel       string        `help:"How much to log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" env:"VELA_LOG_LEVEL"`
 	LogFormat      string        `help:"How to log: text or json." enum:"text,json" default:"text" env:"VELA_LOG_FORMAT"`
 }
@@ -101,7 +104,7 @@ func (c *serveCmd) config(io streams) gateway.Config {
 		Data:        c.Data,
 		NATS:        c.Nats,
 		Journal:     c.Journal,
-		Speech:      gateway.Speech{Model: c.SpeechModel, Decoders: c.SpeechDecoders},
+		Speech:      gateway.Speech{Model: c.SpeechModel, Decoders: c.SpeechDecoders, Silero: silero.Files{Library: c.ONNXRuntime, Model: c.Silero}},
 		Log:         c.logger(io),
 	}
 }
