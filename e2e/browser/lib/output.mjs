@@ -77,23 +77,30 @@ export async function heardFromNowOn(page) {
   await eventually(async () => assert.equal(await page.evaluate(() => output.ready), true));
 }
 
+const acknowledged = new WeakMap();
+
+/** How much of an answer the page has said to have played, in ms. Each message is read once. */
+function acked(proxy, id) {
+  const known = acknowledged.get(proxy) ?? { read: 0, ms: new Map() };
+  acknowledged.set(proxy, known);
+  for (; known.read < proxy.sent.length; known.read++) {
+    const { type, payload } = JSON.parse(proxy.sent[known.read]);
+    if (type !== 'playback.ack' && type !== 'response.cancel') continue;
+    known.ms.set(payload.responseId, Math.max(known.ms.get(payload.responseId) ?? 0, payload.playedMs ?? 0));
+  }
+  return known.ms.get(id) ?? 0;
+}
+
 /** Follows what goes over the wire, in the one order in which the proxy sees it. */
 export function watch(proxy) {
   const wire = { deltas: [], events: [], ahead: 0 };
-  const acked = (id) => {
-    let ms = 0;
-    for (const { type, payload } of proxy.sent.map((m) => JSON.parse(m))) {
-      if ((type === 'playback.ack' || type === 'response.cancel') && payload.responseId === id) ms = Math.max(ms, payload.playedMs);
-    }
-    return ms;
-  };
   proxy.holdFrom = (message) => {
     const { type, payload } = JSON.parse(message);
     wire.events.push({ type, payload });
     if (type === 'response.audio.delta') {
       const pcm = Buffer.from(payload.chunk, 'base64');
       const end = payload.startMs + pcm.length / 48;
-      wire.ahead = Math.max(wire.ahead, end - acked(payload.responseId));
+      wire.ahead = Math.max(wire.ahead, end - acked(proxy, payload.responseId));
       wire.deltas.push({ ...payload, pcm, end });
     }
     return false;
@@ -108,18 +115,15 @@ export async function ask(page, words) {
 
 /** Waits until so much of an answer has been acknowledged, in ms. */
 export async function played(proxy, responseId, ms, within = 15_000) {
-  await eventually(() => {
-    const acks = proxy.sent.map((m) => JSON.parse(m)).filter((m) => m.type === 'playback.ack' && m.payload.responseId === responseId);
-    assert.ok(acks.at(-1)?.payload.playedMs >= ms, `${acks.at(-1)?.payload.playedMs} ms of ${responseId} were played`);
-  }, within);
+  await eventually(() => assert.ok(acked(proxy, responseId) >= ms, `${acked(proxy, responseId)} ms of ${responseId} were played`), within);
 }
 
-export const over = (wire, type, id) =>
+export const over = (wire, type, id, within = 20_000) =>
   eventually(() => {
     const event = wire.events.find((e) => e.type === type && e.payload.responseId === id);
     assert.ok(event, `no ${type} of ${id}`);
     return event.payload;
-  }, 20_000);
+  }, within);
 
 /** What left the output: its samples as PCM16, without the silence of whole quanta. */
 export async function output(page) {

@@ -15,6 +15,9 @@ function newFolder() {
   return folder;
 }
 
+/** Sounds, one after the other. */
+export const after = (...sounds) => Int16Array.from(sounds.flatMap((sound) => [...sound]));
+
 /** Silence, in seconds. */
 export const quiet = (seconds) => new Int16Array(Math.round(seconds * rate));
 
@@ -61,7 +64,21 @@ export function cough(loudness = 0.7) {
   return out;
 }
 
-/** The same sound with the hum of a room behind it: noise that is the stronger the lower it is. */
+/** A hum without a word in it, from a throat that is cleared: a low voice on one vowel. */
+export function hum(seconds, hz = 120) {
+  const out = quiet(seconds);
+  for (let i = 0; i < out.length; i++) {
+    let sum = 0;
+    for (let k = 1; k < 20; k++) {
+      const formants = Math.exp(-((hz * k - 500) ** 2) / 80_000) + 0.5 * Math.exp(-((hz * k - 1200) ** 2) / 125_000) + 0.1;
+      sum += (formants * Math.sin((2 * Math.PI * hz * k * i) / rate)) / k;
+    }
+    out[i] = 32767 * 0.18 * sum * Math.min(1, i / 800, (out.length - i) / 800);
+  }
+  return out;
+}
+
+/** The same sound with the noise of a room behind it: noise that is the stronger the lower it is. */
 export function inRoom(sound, loudness = 0.01) {
   const random = noise(11);
   let low = 0;

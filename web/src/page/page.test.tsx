@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { bench, engines, openMicrophone, settle, type Bench, type BenchOptions } from '../state/fakes';
 import { markedEnd } from './ArtifactBody';
 import { Page } from './Page';
+import { terms } from '../client/fakes';
 import { axis } from './Waterfall';
 
 let root: HTMLElement;
@@ -402,7 +403,7 @@ test('what the gateway measured replaces what the page saw', async () => {
   const fall = document.querySelector('.waterfall')!;
   expect(fall.querySelector('summary')!.textContent).toBe('0.60 s from sending to the first word');
   expect([...fall.querySelectorAll('.value')].map((v) => v.textContent)).toEqual(['none', '604 ms', 'none']);
-  expect(fall.querySelector('.key')!.textContent).toBe('Vela itself 4 ms.');
+  expect(fall.querySelector('.key')!.textContent).toBe('Vela itself 4 ms, the whole turn 0.90 s.');
   expect(document.querySelector('.usage')!.textContent).toBe('1,204 tokens in, 88 out');
 });
 
@@ -423,6 +424,20 @@ test('a spoken turn shows its stages', async () => {
   expect(fall.querySelector('[role="img"]')!.getAttribute('aria-label')).toBe(
     'Latency of this turn: Recognise after 186 milliseconds, First word after 604 milliseconds.',
   );
+});
+
+test('a turn that nobody held counts from the end of speech', async () => {
+  const b = await page({ turns: 'agent' });
+  await act(() => b.socket().say('session.ready', { ...terms('session-1'), turnDetection: 'vad', features: ['vad'] }));
+  await say(b, 'session.state', { value: 'listening' });
+  await say(b, 'transcript.final', { text: 'hello' });
+  await say(b, 'response.created', { responseId: 'r1', turnId: 't1' });
+  await say(b, 'response.completed', { responseId: 'r1' });
+  await say(b, 'turn.metrics', { turnId: 't1', sttMs: 608, firstTokenMs: 200, firstAudioMs: 300, gatewayMs: 4, totalMs: 2900 });
+  const fall = document.querySelector('.waterfall')!;
+  expect(fall.querySelector('summary')!.textContent).toBe('0.91 s from the end of speech to the first sound');
+  expect([...fall.querySelectorAll('.value')].map((v) => v.textContent)).toEqual(['608 ms', '200 ms', '100 ms']);
+  expect(fall.querySelector('.key')!.textContent).toMatch(/^Vela itself 4 ms, the whole turn 2.90 s./);
 });
 
 test.each([
