@@ -3,6 +3,7 @@ package session_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -219,6 +220,30 @@ func TestAHeldAnswerWaits(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What an answer has to say first comes while it is held: its text is shown, and its sound follows as soon as it may go on.
+func TestAnAnswerBeginsWhileItIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := talker(t, func(ctx context.Context, _ turn.Request, yield yieldSignal) {
+			if sleep(ctx, 400*time.Millisecond) == nil && yield(delta(story), nil) {
+				yield(done, nil)
+			}
+		})
+		p.send(typed("when?"))
+		p.talk(cough, 600*time.Millisecond)
+		if text, _ := last[protocol.ResponseTextDelta](p); text.Text != story || p.sent() > 0 {
+			t.Errorf("while it is held %q and %v of sound came", text.Text, p.sent())
+		}
+		p.talk(quiet, 620*time.Millisecond)
+		if state, _ := last[protocol.SessionState](p); state.Value != protocol.Speaking || p.sent() == 0 {
+			t.Errorf("after that the session is %s, and %v of sound came", state.Value, p.sent())
+		}
+		p.talk(quiet, 5*time.Second)
+		if done, ok := last[protocol.ResponseCompleted](p); !ok || done.HeardText != story || p.gap {
+			t.Errorf("it ended with %+v; a gap: %t", done, p.gap)
+		}
+	})
 }
 
 // Words end the answer, and what was heard of it is what had been played when they began.
@@ -587,4 +612,101 @@ func TestAHandsFreeJournalReplays(t *testing.T) {
 			t.Errorf("seed %d: a detector that heard nothing makes the same events", seed)
 		}
 	}
+}
+
+// Somebody who talks for longer than a session may be without a word is there all the time.
+func TestSpeechIsASignOfLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := handsFree(agentBacked(recogniser(ears), says("yes")))
+		cfg.Idle = 30 * time.Second
+		c := start(t, cfg)
+		c.join()
+		c.send(turnsDetected)
+		c.stream(words, 2*time.Minute)
+		if len(c.closed) > 0 {
+			t.Errorf("in the middle of speech: %q", c.closed)
+		}
+	})
+}
+
+// The clocks of an answer's sound stand still while it is held: of a client that acknowledges nothing, and of one that has
+// been sent all of it. And nothing wakes up to look at them.
+func TestNoClockRunsWhileAnAnswerIsHeld(t *testing.T) {
+	var journal file
+	hold := func(t *testing.T, at time.Duration, stuck bool) *player {
+		journal = file{}
+		p := talker(t, tells(story), func(cfg *session.Config) { cfg.Journal = func() io.WriteCloser { return &journal } })
+		p.stuck = stuck
+		p.send(typed("when?"))
+		p.talk(quiet, at)
+		p.stuck = true
+		before := bytes.Count(journal.Bytes(), []byte(`"kind":"tick"`))
+		p.talk(cough, 5*time.Second)
+		if ticks := bytes.Count(journal.Bytes(), []byte(`"kind":"tick"`)) - before; ticks > 20 {
+			t.Errorf("it woke up %d times while the answer was held", ticks)
+		}
+		p.talk(quiet, 700*time.Millisecond)
+		return p
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := hold(t, time.Second, true)
+		if most := 1900 * time.Millisecond; p.sent() > most {
+			t.Errorf("%v were sent to a client that had played for little more than a second", p.sent())
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p := hold(t, 2900*time.Millisecond, false)
+		if done, over := last[protocol.ResponseCompleted](p); over {
+			t.Errorf("it was over before the rest of it could be played: %+v", done)
+		}
+		p.talk(quiet, 2*time.Second)
+		if done, over := last[protocol.ResponseCompleted](p); !over || done.HeardText == "" {
+			t.Errorf("it ended with %+v", done)
+		}
+	})
+}
+
+// A process that ends while an answer is held: the next one knows what had been asked, and how the session listens.
+func TestAHeldAnswerIsRestored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m memory
+		cfg := m.config()
+		cfg.Agents, cfg.Transcriber, cfg.Detector = agents(engines2["takes its time"]), recogniser(ears), loud
+		c := start(t, cfg)
+		c.join()
+		c.send(protocol.SessionStart{TurnDetection: "vad", VAD: &protocol.VAD{SilenceMs: 300}}, typed("when?"))
+		c.stream(quiet, 8*time.Second)
+		c.stream(cough, 300*time.Millisecond)
+		c.stream(quiet, 400*time.Millisecond)
+		for _, again := range []bool{false, true} {
+			if again { // in the middle of the next cough
+				c.stream(cough, 300*time.Millisecond)
+			}
+			m.mu.Lock()
+			crashed := &memory{state: slices.Clone(m.state), events: slices.Clone(m.events)}
+			m.mu.Unlock()
+			next := crashed.restoreAs(t, 0, func(cfg *session.Config) { cfg.Transcriber, cfg.Detector = recogniser(ears), loud })
+			next.send(protocol.HistoryGet{})
+			synctest.Wait()
+			ready := next.shown[0].Message.(protocol.SessionReady)
+			if ready.TurnDetection != "vad" || ready.VAD == nil || ready.VAD.SilenceMs != 300 {
+				t.Errorf("it is resumed as %+v", ready.Terms)
+			}
+			h := next.shown[len(next.shown)-1].Message.(protocol.History)
+			if len(h.Items) != 2 || h.Items[0].Text != "when?" || h.Items[1].Text != "I will look." {
+				t.Errorf("the conversation is %+v", h.Items)
+			}
+			if state := next.shown[len(next.shown)-2].Message; state != (protocol.SessionState{Value: protocol.Idle}) {
+				t.Errorf("before that came %+v", state)
+			}
+		}
+		m.mu.Lock()
+		crashed := &memory{state: slices.Clone(m.state), events: slices.Clone(m.events)}
+		m.mu.Unlock()
+		next := crashed.restoreAs(t, 0, func(*session.Config) {})
+		synctest.Wait()
+		if ready := next.shown[0].Message.(protocol.SessionReady); ready.TurnDetection != "none" || ready.VAD != nil {
+			t.Errorf("without a detector it is resumed as %+v", ready.Terms)
+		}
+	})
 }

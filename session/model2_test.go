@@ -219,8 +219,13 @@ func randomSession(t *testing.T, r *rand.Rand) {
 			if asking && r.IntN(2) == 0 {
 				m = pick[protocol.Message](r, typed("asks"), typed("asks"), anyAnswer(r), anyAnswer(r), anyAnswer(r))
 			}
-			if open && r.IntN(2) == 0 {
-				m = overheard(pick(r, quiet, quiet, cough, words, words), pick(r, 40*time.Millisecond, 300*time.Millisecond, 700*time.Millisecond))
+			if open && r.IntN(3) > 0 {
+				level := pick(r, quiet, quiet, cough, words, words)
+				for range r.IntN(8) {
+					_ = s.Receive(t.Context(), g, "", overheard(level, 40*time.Millisecond))
+					synctest.Wait()
+				}
+				m = overheard(level, pick(r, 40*time.Millisecond, 300*time.Millisecond, 700*time.Millisecond))
 			}
 			_ = s.Receive(t.Context(), g, fmt.Sprint("m", step), m)
 		}

@@ -65,7 +65,15 @@ func (m *memory) config() session.Config {
 // restore is the next process: it runs the session again and joins it as a client that resumes.
 func (m *memory) restore(t *testing.T, after uint64) *client {
 	t.Helper()
-	s, hash, err := session.Restore(m.config(), session.Stored{ID: sessionID, State: m.state, Events: m.events})
+	return m.restoreAs(t, after, func(*session.Config) {})
+}
+
+// restoreAs is restore in a process that has more than others.
+func (m *memory) restoreAs(t *testing.T, after uint64, change func(*session.Config)) *client {
+	t.Helper()
+	cfg := m.config()
+	change(&cfg)
+	s, hash, err := session.Restore(cfg, session.Stored{ID: sessionID, State: m.state, Events: m.events})
 	if err != nil {
 		t.Fatal(err)
 	}
