@@ -6,7 +6,7 @@ import { agentChoice } from '../state/choice';
 import { helm, turnActive } from '../state/helm';
 import type { Theme } from '../state/settings';
 import { duration } from '../state/banner';
-import { full, nameOf, recogniserLine, tokenWords, voiceLine } from '../state/view';
+import { detectorLine, full, nameOf, recogniserLine, tokenWords, voiceLine } from '../state/view';
 import { AgentList } from './AgentChoice';
 import { Choice, Switch } from './Choice';
 import { ConversationTools } from './ConversationTools';
@@ -134,12 +134,10 @@ function EnginesGroup({ app }: { app: App }): JSX.Element {
       </section>
       <section id="transcriber">
         <h3>Recogniser</h3>
-        {engines.transcriber ? (
-          <EngineRow kind="Recogniser" engine={engines.transcriber} />
-        ) : (
-          <p class="note">The gateway has no recogniser.</p>
-        )}
-        <p class="note">{recogniserLine(model)}</p>
+        {engines.ears.map((ear) => (
+          <EngineRow key={ear.label} kind="Recogniser" engine={ear} />
+        ))}
+        <p class="note">{recogniserLine(model) ?? 'The gateway has no recogniser.'}</p>
       </section>
       <VoiceGroup app={app} />
     </>
@@ -186,6 +184,7 @@ function TalkingGroup({ app }: { app: App }): JSX.Element {
           onChange={(on) => app.change({ handsFree: on })}
         />
       )}
+      {handsFree.shown && <p class="note">{detectorLine(app.model.value)}</p>}
       {devices.length > 1 && (
         <label class="field-row">
           <span class="label">Microphone</span>

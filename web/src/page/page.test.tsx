@@ -1,10 +1,10 @@
 import { render } from 'preact';
 import { act } from 'preact/test-utils';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { terms } from '../client/fakes';
 import { bench, engines, openMicrophone, settle, type Bench, type BenchOptions } from '../state/fakes';
 import { markedEnd } from './ArtifactBody';
 import { Page } from './Page';
-import { terms } from '../client/fakes';
 import { axis } from './Waterfall';
 
 let root: HTMLElement;
@@ -238,12 +238,19 @@ describe('settings', () => {
   });
 
   test('an engine that is not there says why, and what would be better', async () => {
+    const ears = { name: 'none', label: 'PocketSphinx', available: false, why: 'not in this build', better: 'Build with pocketsphinx' };
     await page({
       turns: 'agent',
       engines: {
         turns: 'agent',
         agent: { name: 'openclaw', label: 'OpenClaw', available: false, why: 'nothing answers on port 18789', better: '' },
-        voices: [], transcriber: { name: 'none', label: 'PocketSphinx', available: false, why: 'not in this build', better: 'Build with pocketsphinx' },
+        transcriber: ears,
+        ears: [ears],
+        voices: [],
+        detectors: [
+          { name: 'silero', label: 'Silero VAD 5', available: false, why: 'no model', better: '' },
+          { name: 'energy', label: 'Loudness and pitch', available: true, why: '', better: 'Silero is better' },
+        ],
       },
     });
     expect(get('recogniser').textContent).toBe('PocketSphinx is not available: not in this build. Build with pocketsphinx.');
@@ -251,6 +258,77 @@ describe('settings', () => {
     expect(get('agent').textContent).toContain('nothing answers on port 18789');
     expect(get('agent').textContent).toContain('not there');
     expect(get('transcriber').textContent).toContain('Build with pocketsphinx.');
+    expect(get('settings').textContent).toContain('Speech is noticed by Loudness and pitch. Silero is better.');
+  });
+});
+
+describe('hands-free', () => {
+  const canListen = { ...terms('session-1'), features: ['text', 'audio_in', 'resume', 'history', 'vad'] };
+
+  /** A page whose gateway can hear where speech begins and ends, and has been asked to. */
+  async function listens(): Promise<Bench> {
+    const b = await page({ turns: 'agent' });
+    await say(b, 'session.ready', canListen);
+    await act(() => get('hands-free').click());
+    await act(settle);
+    await say(b, 'session.ready', { ...canListen, turnDetection: 'vad' });
+    await say(b, 'session.state', { value: 'idle' });
+    return b;
+  }
+
+  test('is one switch, in the helm and in the settings', async () => {
+    const b = await listens();
+    expect(get('hands-free').getAttribute('aria-checked')).toBe('true');
+    expect(b.microphone.opened).toHaveLength(1);
+    expect(document.querySelector('.helm')!.getAttribute('data-live')).toBe('yes');
+    await act(() => void (b.app.settingsOpen.value = true));
+    expect(get('hands-free-setting').getAttribute('aria-checked')).toBe('true');
+    await act(() => get('hands-free-setting').click());
+    expect(get('hands-free').getAttribute('aria-checked')).toBe('false');
+  });
+
+  test('is off and says why before a gateway that cannot', async () => {
+    await page({ turns: 'agent' });
+    const control = get<HTMLButtonElement>('hands-free');
+    expect(control.disabled).toBe(true);
+    expect(get(control.getAttribute('aria-describedby')!).textContent).toBe('Off: this gateway cannot hear where speech begins and ends.');
+  });
+
+  test('is not there in deterministic turns', async () => {
+    await page();
+    expect(get('hands-free')).toBeNull();
+  });
+
+  test('makes the control a pause button, for the pointer, Space and Enter; its name stays, pressed says the rest', async () => {
+    await listens();
+    const control = get('talk');
+    const state = (): (string | null)[] => [control.getAttribute('aria-label'), control.getAttribute('aria-pressed')];
+    expect(state()).toEqual(['Pause listening', 'false']);
+    await pointer(control, 'pointerdown');
+    await pointer(window, 'pointerup');
+    expect(state()).toEqual(['Pause listening', 'true']);
+    key(document.body, 'keydown', { key: ' ' });
+    key(document.body, 'keyup', { key: ' ' });
+    expect(state()).toEqual(['Pause listening', 'false']);
+    key(control, 'keydown', { key: 'Enter' });
+    expect(state()).toEqual(['Pause listening', 'true']);
+    await act(() => void control.dispatchEvent(new MouseEvent('click', { detail: 0, bubbles: true })));
+    expect(state()).toEqual(['Pause listening', 'false']);
+  });
+
+  test('and tapping instead of holding: the same', async () => {
+    const b = await listens();
+    await act(() => b.app.change({ tapInsteadOfHold: true }));
+    await act(() => void get('talk').dispatchEvent(new MouseEvent('click', { detail: 1, bubbles: true })));
+    expect(get('talk').getAttribute('aria-pressed')).toBe('true');
+    expect(document.querySelector('.helm .small')!.textContent).toBe('Press to go on');
+  });
+
+  test('shows the words as they are heard', async () => {
+    const b = await listens();
+    await say(b, 'session.state', { value: 'listening' });
+    await say(b, 'transcript.partial', { text: 'now do' });
+    expect(get('partial').textContent).toBe('now do');
   });
 });
 

@@ -11,6 +11,8 @@ export const engines: Engines = {
   turns: 'agent',
   agent: { name: 'echo', label: 'Echo (built in)', available: true, why: '', better: '' },
   voices: [],
+  ears: [{ name: 'pocketsphinx', label: 'PocketSphinx, US English', available: true, why: '', better: 'Set a service' }],
+  detectors: [],
   transcriber: { name: 'pocketsphinx', label: 'PocketSphinx, US English', available: true, why: '', better: 'Set a service' },
 };
 
