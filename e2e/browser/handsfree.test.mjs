@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { after as atEnd, before, test } from 'node:test';
 import { afterwards } from './lib/afterwards.mjs';
 import { eventually, startBrowser } from './lib/browser.mjs';
-import { picture } from './lib/looks.mjs';
+import { barriers, faint, picture, sideways, unexplained } from './lib/looks.mjs';
 import { ask, compare, exactly, fits, forget, historyOf, output, over, played, visitSpoken } from './lib/output.mjs';
 import { after, cough, hum, inRoom, quiet, record, voice } from './lib/speech.mjs';
+import { meet } from './lib/standin.mjs';
 import { startVela } from './lib/vela.mjs';
 
 const said = 'one two three four five six seven eight nine ten';
@@ -106,3 +107,81 @@ async function alarmed(t, settings) {
   });
   return gateway;
 }
+
+/** Goes through all that the helm can say of it, and stops as long as `look` takes. */
+async function through(met, look) {
+  const { page, gateway, shown } = met;
+  const titled = (title) => eventually(async () => assert.equal(await shown.title(), title), 20_000);
+  await titled('Just talk');
+  await look('just talk');
+  gateway.say('session.state', { value: 'listening' });
+  await titled('Listening');
+  await look('listening');
+  gateway.say('transcript.partial', { text: 'why does a cancelled turn', itemId: 'i1' });
+  await eventually(async () => assert.equal(await shown.partial.innerText(), 'why does a cancelled turn'));
+  await look('words');
+  gateway.say('transcript.final', { text: 'why does a cancelled turn stay in thinking', itemId: 'i1' });
+  gateway.say('session.state', { value: 'thinking' });
+  gateway.say('response.created', { responseId: 'r1', turnId: 't1' });
+  await titled('Working on it');
+  await look('thinking');
+  gateway.say('session.state', { value: 'speaking' });
+  gateway.say('response.text.delta', { text: 'The step that ends it uses a context that is cancelled by then.', responseId: 'r1' });
+  await titled('Answering');
+  await look('answering');
+  gateway.say('session.state', { value: 'listening' });
+  await titled('The answer waits');
+  await look('waits');
+  gateway.say('transcript.final', { text: '', itemId: 'i2' });
+  gateway.say('session.state', { value: 'speaking' });
+  await titled('Answering');
+  gateway.say('response.completed', { responseId: 'r1', heardText: 'The step that ends it uses a context that is cancelled by then.' });
+  gateway.say('turn.metrics', { turnId: 't1', sttMs: 186, firstTokenMs: 418, firstAudioMs: 540, gatewayMs: 4, totalMs: 2900 });
+  gateway.say('session.state', { value: 'idle' });
+  await titled('Just talk');
+  await look('answered');
+  // On a phone it is one line, until somebody wants to see more.
+  const stages = page.locator('.waterfall .stages');
+  if (!(await stages.isVisible())) await page.locator('.waterfall summary').click();
+  assert.equal(await stages.isVisible(), true);
+  assert.match(await stages.getAttribute('aria-label'), /Recognise after 186 milliseconds, First word after 604 .* First sound after 726/);
+  assert.match(await page.locator('.waterfall .key').innerText(), /^Vela itself 4 ms, the whole turn 2\.90 s\./);
+  await look('stages');
+  await shown.talk.click();
+  await titled('Listening is paused');
+  await look('paused');
+}
+
+test('how it looks and is read aloud, at every size: nothing moves, everything has contrast, and what is off says why', async (t) => {
+  const browser = await startBrowser({ microphone: record(quiet(0.3), hum(0.5), quiet(0.4), voice('harbour')).file });
+  afterwards(t, () => browser.close());
+  for (const viewport of [{ width: 1280, height: 800 }, { width: 390, height: 844 }, { width: 320, height: 640 }]) {
+    const met = await meet(t, browser, vela, { viewport });
+    const { page } = met;
+    if (viewport.width > 720) await page.getByRole('switch', { name: 'Hands-free' }).click();
+    else {
+      await page.getByRole('button', { name: 'Settings' }).click();
+      const control = page.getByRole('dialog').getByRole('switch', { name: 'Hands-free' });
+      await control.click();
+      assert.equal(await control.getAttribute('aria-checked'), 'true');
+      await picture(page, `handsfree-${viewport.width}-settings`);
+      await page.keyboard.press('Escape');
+    }
+    const boxes = new Map();
+    await through(met, async (state) => {
+      boxes.set(state, await page.evaluate(() => ['.helm', '.ring'].map((s) => JSON.stringify(document.querySelector(s).getBoundingClientRect()))));
+      for (const colorScheme of ['light', 'dark']) {
+        await page.emulateMedia({ colorScheme });
+        assert.deepEqual(await sideways(page), [], `${viewport.width}, ${state}`);
+        assert.deepEqual(await faint(page), [], `${viewport.width}, ${state}, ${colorScheme}`);
+      }
+      assert.deepEqual(await unexplained(page), [], `${viewport.width}, ${state}`);
+      assert.deepEqual(await barriers(page), [], `${viewport.width}, ${state}`);
+      await picture(page, `handsfree-${viewport.width}-${state.replaceAll(' ', '-')}`);
+    });
+    for (const [state, [helm, ring]] of boxes) {
+      assert.equal(ring, boxes.get('just talk')[1], `${viewport.width}: the control moved while ${state}`);
+      if (viewport.width > 720) assert.equal(helm, boxes.get('just talk')[0], `the helm changed while ${state}`);
+    }
+  }
+});
