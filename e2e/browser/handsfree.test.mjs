@@ -146,11 +146,41 @@ async function through(met, look) {
   assert.equal(await stages.isVisible(), true);
   assert.match(await stages.getAttribute('aria-label'), /Recognise after 186 milliseconds, First word after 604 .* First sound after 726/);
   assert.match(await page.locator('.waterfall .key').innerText(), /^Vela itself 4 ms, the whole turn 2\.90 s\./);
+  await eventually(async () => {
+    const [key, helm] = await page.evaluate(() => ['.waterfall .key', '.helm'].map((s) => document.querySelector(s).getBoundingClientRect()));
+    assert.ok(key.bottom <= helm.top, 'it is out of sight');
+  });
   await look('stages');
   await shown.talk.click();
   await titled('Listening is paused');
   await look('paused');
 }
+
+test('an output that has nothing to play sleeps, and wakes for the first sample of an answer; a page that goes closes it', async (t) => {
+  const browser = await startBrowser();
+  afterwards(t, () => browser.close());
+  // The page's own clock is moved; that of the output is not.
+  const { page, shown, wire } = await visitSpoken(t, browser, vela, { init: [exactly], clock: true });
+  const sound = () => page.evaluate(() => output.context.state);
+  await ask(page, 'one two three');
+  await over(wire, 'response.completed', 'r1');
+  await shown.idleAgain();
+  assert.equal(await sound(), 'running');
+  await page.clock.runFor(9_000);
+  assert.equal(await sound(), 'running');
+  await eventually(async () => {
+    await page.clock.runFor(1_000);
+    assert.equal(await sound(), 'suspended');
+  });
+  await forget(page);
+  // Nobody presses anything: the question comes from elsewhere.
+  await page.evaluate(() => seen.sockets.at(-1).send(JSON.stringify({ type: 'input_text.submit', payload: { text: 'four five six' }, id: 'test' })));
+  await over(wire, 'response.completed', 'r2');
+  const { foreign, left } = compare((await output(page)).frames, wire, 'r2');
+  assert.deepEqual({ foreign, left }, { foreign: 0, left: 0 });
+  await page.evaluate(() => window.dispatchEvent(new PageTransitionEvent('pagehide')));
+  await eventually(async () => assert.equal(await sound(), 'closed'));
+});
 
 test('how it looks and is read aloud, at every size: nothing moves, everything has contrast, and what is off says why', async (t) => {
   const browser = await startBrowser({ microphone: record(quiet(0.3), hum(0.5), quiet(0.4), voice('harbour')).file });

@@ -32,6 +32,10 @@ export function Conversation({ app }: { app: App }): JSX.Element {
       aria-label="Conversation"
       tabIndex={0}
       ref={scroller}
+      onToggleCapture={(event) => {
+        // What opens at the end is to be seen.
+        if (following.current) event.currentTarget.scrollTop = event.currentTarget.scrollHeight;
+      }}
       onScroll={(event) => {
         const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
         following.current = scrollHeight - scrollTop - clientHeight < near;
