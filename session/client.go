@@ -212,7 +212,7 @@ func (s *Session) mayEnd(p Peer) bool {
 // clear forgets what a peer has said so far.
 func (s *Session) clear(p Peer) {
 	if s.handsFree() {
-		s.microphones[s.seatOf(p)].deafen()
+		s.mics[s.seatOf(p)].deafen()
 	}
 	if !s.mayEnd(p) {
 		return

@@ -46,9 +46,9 @@ func (s *Session) handsFree() bool { return s.settings.terms.VAD != nil }
 
 // microphoneOf is that of a seat, which is opened when the first sound comes.
 func (s *Session) microphoneOf(seat Seat) *microphone {
-	if s.microphones[seat] == nil {
+	if s.mics[seat] == nil {
 		vad := s.settings.terms.VAD
-		s.microphones[seat] = &microphone{
+		s.mics[seat] = &microphone{
 			detector: s.cfg.Detector(),
 			points:   speech.NewEndpointer(vad.Threshold, duration(vad.SpeechMs), duration(vad.SilenceMs)),
 			resample: s.resampler(),
@@ -56,7 +56,7 @@ func (s *Session) microphoneOf(seat Seat) *microphone {
 			credit:   burst,
 		}
 	}
-	return s.microphones[seat]
+	return s.mics[seat]
 }
 
 func duration(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
@@ -237,7 +237,7 @@ func (s *Session) nextMic() time.Duration {
 
 // returned is somebody who comes back: the time without them was no silence.
 func (s *Session) returned() {
-	for _, m := range s.microphones {
+	for _, m := range s.mics {
 		if m != nil && s.isAlone() {
 			m.last = s.now
 		}
@@ -245,7 +245,7 @@ func (s *Session) returned() {
 }
 
 // openMicrophones begins anew with what they hear, as other settings want it.
-func (s *Session) openMicrophones() { s.microphones = [seats]*microphone{} }
+func (s *Session) openMicrophones() { s.mics = [seats]*microphone{} }
 
 // deafen forgets what a microphone has heard, and what it was about to.
 func (m *microphone) deafen() {

@@ -50,6 +50,7 @@ type inputEntry struct {
 	Seat   Seat            `json:"seat,omitempty"`
 	Resume bool            `json:"resume,omitempty"`
 	After  uint64          `json:"after,omitempty"`
+	Order  uint64          `json:"order,omitempty"`
 	Ref    string          `json:"ref,omitempty"`
 	Client json.RawMessage `json:"client,omitempty"` // the client's event, whole
 	PCM    []byte          `json:"pcm,omitempty"`    // of a binary message
@@ -226,7 +227,7 @@ func (j *journal) entry(now time.Time, in input) inputEntry {
 	switch in := in.(type) {
 	case joined:
 		j.peers[in.peer] = len(j.peers) + 1
-		return inputEntry{Kind: kindJoined, Peer: j.peers[in.peer], Seat: in.hello.Seat, Resume: in.hello.Resume, After: in.hello.After}
+		return inputEntry{Kind: kindJoined, Peer: j.peers[in.peer], Seat: in.hello.Seat, Resume: in.hello.Resume, After: in.hello.After, Order: in.hello.Order}
 	case left:
 		return inputEntry{Kind: kindLeft, Peer: j.peers[in.peer]}
 	case fromClient:
@@ -301,7 +302,7 @@ func (e inputEntry) read(now time.Time, peers map[int]Peer) (input, error) {
 		if e.Seat < 0 || e.Seat >= seats {
 			return nil, errBadEntry
 		}
-		return joined{peer, Hello{Seat: e.Seat, Resume: e.Resume, After: e.After}}, nil
+		return joined{peer, Hello{Seat: e.Seat, Resume: e.Resume, After: e.After, Order: e.Order}}, nil
 	case kindHeard:
 		return heard{transcript: speech.Transcript{Text: e.Text, Final: e.Final}, ended: e.Ended, err: e.Error.error()}, nil
 	case kindSaid:

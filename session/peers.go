@@ -22,12 +22,21 @@ type Hello struct {
 	Token  string // of a resume: what the client resumed with, which the session may not know after a restart
 	After  uint64 // of a resume: the last event that the client has
 
+	// Order is when the peer's connection was made, among all of the process: a later one is higher. A client that has lost
+	// a connection and resumes in another one must not be thrown out by what still arrives from the first. 0: just now.
+	Order uint64
+
 	Allowance Allowance // of a resume: what the client's audio is taken from now
 }
 
-// join gives a peer its seat. Whoever sat there is told that the session went on elsewhere.
+// join gives a peer its seat. Whoever sat there is told that the session went on elsewhere; a peer that comes late is told
+// so itself.
 func (s *Session) join(p Peer, h Hello) {
 	if old := s.seats[h.Seat]; old != nil {
+		if h.Order != 0 && h.Order < s.orders[h.Seat] {
+			p.Close(protocol.CloseTakenOver, "the session went on in another connection")
+			return
+		}
 		s.cfg.Metrics.takenOver()
 		old.Close(protocol.CloseTakenOver, "the session went on in another connection")
 	}
@@ -35,7 +44,7 @@ func (s *Session) join(p Peer, h Hello) {
 		a.voice.resume(s.since(s.alone))
 	}
 	s.returned()
-	s.seats[h.Seat] = p
+	s.seats[h.Seat], s.orders[h.Seat] = p, h.Order
 	first := !s.joined
 	s.joined = true
 	s.countAlone(false)

@@ -13,9 +13,8 @@
 // In version 2 of the protocol a session outlives its peers for a while, and a peer may resume it.
 //
 // The files: mailbox.go is the one way in, peers.go who sits where, fsm.go the table of phases, settings.go what is in
-// force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, handsfree.go where the first of them begins
-// and ends by itself, hold.go how it meets the second, voice.go the sound of an
-// answer, tools.go and approvals.go what an agent does and may do on the way, activity.go what is seen of that, history.go
+// force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, voice.go the sound of an
+// answer, handsfree.go how speech begins and ends by itself, hold.go what it does to an answer, tools.go and approvals.go what an agent does and may do on the way, activity.go what is seen of that, history.go
 // what is remembered, events.go the numbered events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a session
 // beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is how
 // much a client may say, times.go, metrics.go and trace.go say where the time went.
@@ -127,37 +126,39 @@ type Session struct {
 	done    chan struct{} // closed when Run has returned
 
 	// Owned by Run.
-	machine     *machine
-	settings    settings
-	seats       [seats]Peer // nil where nobody sits
-	floor       Seat        // who speaks: from the first audio to the final transcript; nobody otherwise
-	joined      bool        // somebody was here: the session ends when nobody is
-	alone       time.Time   // since when nobody is
-	history     []turn.Message
-	events      eventLog
-	items       int                // utterances and typed turns so far: they make the ids
-	turns       int                // answers so far: they make the ids
-	chunks      int                // appended to the deterministic turn that is being listened to
-	hearing     *utterance         // nil unless speech is being heard or recognised
-	microphones [seats]*microphone // of a session that is hands-free; nil before the first sound
-	cut         *cut               // the last answer that ended before all of its sound was acknowledged
-	answer      *answer            // nil unless an engine runs
-	standing    map[string]bool    // what the person answered for good, by tool
-	sttTook     time.Duration      // how long the recogniser took for what is about to be asked
-	now         time.Time          // when the present input was taken: the only clock behind the mailbox
-	lastSeen    time.Time          // when a client last sent something, or an answer ended: then it is the user's turn
-	timer       *time.Timer
-	children    sync.WaitGroup // engines and recognisers; Run waits for them
-	kept        Store          // nil once it fails, too
-	restored    *restoring     // until Run runs
-	tokenHash   tokenHash      // of a restored session whose client has not come back
-	storeBuf    []byte
-	movesOn     bool // the session has ended here, and goes on in another process
-	journal     *journal
-	trace       turnTrace              // of the present turn
-	counted     counted                // in the metrics
-	asked       *protocol.SessionStart // what Configure was last asked for before Run
-	replayed    func(Event)            // takes the events of a replay; nil in a session that runs
+	machine   *machine
+	settings  settings
+	seats     [seats]Peer   // nil where nobody sits
+	orders    [seats]uint64 // when their connections were made
+	floor     Seat          // who speaks: from the first audio to the final transcript; nobody otherwise
+	joined    bool          // somebody was here: the session ends when nobody is
+	alone     time.Time     // since when nobody is
+	history   []turn.Message
+	events    eventLog
+	items     int             // utterances and typed turns so far: they make the ids
+	turns     int             // answers so far: they make the ids
+	chunks    int             // appended to the deterministic turn that is being listened to
+	hearing   *utterance      // nil unless speech is being heard or recognised
+	cut       *cut            // the last answer that ended before all of its sound was acknowledged
+	answer    *answer         // nil unless an engine runs
+	standing  map[string]bool // what the person answered for good, by tool
+	sttTook   time.Duration   // how long the recogniser took for what is about to be asked
+	now       time.Time       // when the present input was taken: the only clock behind the mailbox
+	lastSeen  time.Time       // when a client last sent something, or an answer ended: then it is the user's turn
+	timer     *time.Timer
+	children  sync.WaitGroup // engines and recognisers; Run waits for them
+	kept      Store          // nil once it fails, too
+	restored  *restoring     // until Run runs
+	tokenHash tokenHash      // of a restored session whose client has not come back
+	storeBuf  []byte
+	movesOn   bool // the session has ended here, and goes on in another process
+	journal   *journal
+	trace     turnTrace              // of the present turn
+	counted   counted                // in the metrics
+	asked     *protocol.SessionStart // what Configure was last asked for before Run
+	replayed  func(Event)            // takes the events of a replay; nil in a session that runs
+
+	mics [seats]*microphone // of a session that is hands-free; nil before the first sound
 }
 
 // New returns a session that is idle and has no peer. Nothing runs before [Session.Run].

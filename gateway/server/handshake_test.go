@@ -175,6 +175,24 @@ func TestSocketsThatNeverSpeak(t *testing.T) {
 	}
 }
 
+// TestALateResume: what a client sent on a connection that it has given up may arrive after it resumed in another one. It
+// takes nothing over.
+func TestALateResume(t *testing.T) {
+	g := serve(t, nil)
+	first := g.open2()
+	ready := first.begin(start)
+	given, kept := g.open2(), g.open2()
+	kept.begin(resume(ready.ResumeToken, 1))
+	given.send(resume(ready.ResumeToken, 1))
+	if code := given.closed(); code != protocol.CloseTakenOver {
+		t.Errorf("the connection that was given up was closed with %d, want 4002", code)
+	}
+	kept.send(`{"type":"session.close","payload":{}}`)
+	if code := kept.closed(); code != 1000 {
+		t.Errorf("the one that was kept was closed with %d", code)
+	}
+}
+
 // TestTakeOverInALoop: two clients that take the session from each other lose none of it.
 func TestTakeOverInALoop(t *testing.T) {
 	g := serve(t, nil)

@@ -65,7 +65,8 @@ type Server struct {
 	echo     *echo.Echo
 	origins  origins
 	throttle auth.Throttle
-	leaving  atomic.Int32 // sockets that are being turned away
+	leaving  atomic.Int32  // sockets that are being turned away
+	upgraded atomic.Uint64 // sockets there have been
 	sessions *sessions
 	metrics  *metrics
 }

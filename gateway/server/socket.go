@@ -33,6 +33,7 @@ type socket struct {
 	ws      *websocket.Conn
 	conn    *quiet // below ws
 	version int    // of the protocol
+	order   uint64 // among the gateway's sockets; see session.Hello
 	out     outbox
 	ping    keepAlive
 }
@@ -56,11 +57,13 @@ func (s *Server) serveSocket(c echo.Context) error {
 	if !s.sessions.enter() {
 		return echo.NewHTTPError(http.StatusServiceUnavailable, "The gateway is stopping. Try again in a moment.")
 	}
+	order := s.upgraded.Add(1) // before the client can know that it is connected, and make another connection
 	k, err := upgrade(c)
 	if err != nil {
 		s.sessions.exit()
 		return nil // the library has answered
 	}
+	k.order = order
 	// What it takes to make a session is done here, on a stack that goes with the request.
 	attend := s.attend(k, turns, who)
 	go func() {
@@ -196,6 +199,7 @@ func (s *Server) converse(k *socket, find func(context.Context) (*session.Sessio
 	if err == nil {
 		log = s.log.With("session", sess.ID())
 		log.Info("socket opened", "version", k.version, "resumed", hello.Resume)
+		hello.Order = k.order
 		err = sess.Join(ctx, k, hello)
 		if errors.Is(err, session.ErrEnded) {
 			s.tooLate(k)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // cli is every command, flag and environment variable; the README's table is made from it.
@@ -33,7 +34,15 @@ Every flag of serve has an environment variable, shown behind it as $VELA_…`
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, lastResort)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// lastResort keeps the promise that the process ends within 5 s of being told to, whatever hangs.
+func lastResort() {
+	time.Sleep(4800 * time.Millisecond)
+	fmt.Fprintln(os.Stderr, "vela: something did not come to its end in time; what it was about to write may be missing")
+	os.Exit(1)
 }
 
 // exit is what a command returns when it has said all there is to say: only its code is left.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"time"
 
 	"vela/gateway"
@@ -71,8 +70,6 @@ func (c *serveCmd) Run(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, lastResort)
-	defer stop()
 	return g.Run(ctx, func(addr net.Addr) {
 		fmt.Fprintf(io.out, "Vela is at %s\n", g.URL(addr))
 		if print := g.Fingerprint(); print != "" {
@@ -84,11 +81,6 @@ func (c *serveCmd) Run(ctx context.Context, io streams) error {
 			}
 		}
 	})
-}
-
-// lastResort keeps the promise that the process ends within 5 s of being told to, whatever hangs.
-func lastResort() {
-	time.AfterFunc(4800*time.Millisecond, func() { os.Exit(1) })
 }
 
 func (c *serveCmd) config(io streams) gateway.Config {
