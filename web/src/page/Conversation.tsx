@@ -18,11 +18,16 @@ export function Conversation({ app }: { app: App }): JSX.Element {
   }, [turns]);
   useLayoutEffect(() => {
     const element = scroller.current!;
-    const follow = new ResizeObserver(() => {
+    const follow = (): void => {
       if (following.current) element.scrollTop = element.scrollHeight;
-    });
-    follow.observe(element);
-    return () => follow.disconnect();
+    };
+    const resized = new ResizeObserver(follow);
+    resized.observe(element);
+    element.addEventListener('toggle', follow, { capture: true }); // what opens at the end is to be seen
+    return () => {
+      resized.disconnect();
+      element.removeEventListener('toggle', follow, { capture: true });
+    };
   }, []);
   const newest = turns.at(-1)?.id;
   return (
@@ -32,10 +37,6 @@ export function Conversation({ app }: { app: App }): JSX.Element {
       aria-label="Conversation"
       tabIndex={0}
       ref={scroller}
-      onToggleCapture={(event) => {
-        // What opens at the end is to be seen.
-        if (following.current) event.currentTarget.scrollTop = event.currentTarget.scrollHeight;
-      }}
       onScroll={(event) => {
         const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
         following.current = scrollHeight - scrollTop - clientHeight < near;
