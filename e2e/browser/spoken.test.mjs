@@ -83,17 +83,18 @@ test('a hold in the middle: silence, and the gateway knows what was heard', asyn
   await page.keyboard.press('Escape');
   await shown.release();
   await shown.idleAgain();
-  const { ms, foreign } = compare(frames, wire, 'r1');
+  const heardOf = compare(frames, wire, 'r1');
+  const { ms, foreign } = heardOf;
   assert.ok(foreign <= 128, `${foreign} samples are none of the answer: a fade has 128`);
   const ack = proxy.sent.map((m) => JSON.parse(m)).findLast((m) => m.type === 'playback.ack').payload;
   assert.ok(Math.abs(ack.playedMs - ms) < 45, `${ms} ms were played, and the page says ${ack.playedMs}`);
   await picture(page, 'spoken-cut');
   assert.match(await page.locator('.cut').innerText(), new RegExp(`^you interrupted, ${(ack.playedMs / 1000).toFixed(1)} s heard$`));
   const history = await historyOf(proxy, wire);
-  fits(history.at(-1).heardText, wire, 'r1', ms);
+  fits(history.at(-1).heardText, wire, 'r1', heardOf);
   const [, heard, ahead] = (await shown.conversation())[0];
   assert.equal(heard[1] + ahead[1], answer);
-  fits(heard[1], wire, 'r1', ms);
+  fits(heard[1], wire, 'r1', heardOf);
 });
 
 test('stop says with the cancel what was played', async (t) => {
@@ -198,13 +199,13 @@ async function interrupted(t, times) {
       await shown.release();
     }
     await shown.idleAgain();
-    const { ms, foreign } = compare((await output(page)).frames, wire, id);
-    assert.ok(foreign <= 128, `${foreign} samples of ${id} are none of it: a fade has 128`);
+    const reached = compare((await output(page)).frames, wire, id);
+    assert.ok(reached.foreign <= 128, `${reached.foreign} samples of ${id} are none of it: a fade has 128`);
     // A stop says exactly what was played. Of a hold a late word corrects what the gateway knew, and the history has it.
-    if (stopped) fits(heardText, wire, id, ms);
-    truth.push({ id, ms });
+    if (stopped) fits(heardText, wire, id, reached);
+    truth.push({ id, reached });
   }
   const kept = (await historyOf(proxy, wire)).filter(({ role }) => role === 'assistant');
   assert.equal(kept.length, times);
-  kept.forEach(({ heardText }, i) => fits(heardText, wire, truth[i].id, truth[i].ms));
+  kept.forEach(({ heardText }, i) => fits(heardText, wire, truth[i].id, truth[i].reached));
 }

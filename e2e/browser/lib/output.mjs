@@ -146,7 +146,8 @@ export function sent(wire, id) {
 const loud = (samples) => samples.map((value, at) => ({ value, at })).filter(({ value }) => value !== 0);
 
 /**
- * How much of an answer was played, in ms, by each of its samples that was not zero; what is no sample of it is counted as well. Where it was paused,
+ * How much of an answer was played, in ms: by its last sample that was not zero, and at most up to the next one, for silence leaves no trace. What is
+ * no sample of it is counted as well. Where it was paused,
  * a quantum fades and rises again: these two are laid upon each other, and must be the sound as it came. `end` is the first quantum that is not of it.
  */
 export function compare(frames, wire, id) {
@@ -154,6 +155,8 @@ export function compare(frames, wire, id) {
   const want = loud(whole);
   let next = 0; // of want
   let pauses = 0;
+  const ms = (at) => (want[at] ? want[at].at / 24 : whole.length / 24);
+  const reached = () => ({ ms: next === 0 ? 0 : ms(next - 1), most: ms(next) });
   for (let i = 0; i < frames.length; i++) {
     const got = loud(frames[i].samples);
     let same = 0;
@@ -166,13 +169,13 @@ export function compare(frames, wire, id) {
     if (end === null) {
       next += same;
       const foreign = got.length - same + frames.slice(i + 1).reduce((sum, { samples }) => sum + loud(samples).length, 0);
-      return { ms: next === 0 ? 0 : want[next - 1].at / 24, foreign, left: want.length - next, pauses, end: i };
+      return { ...reached(), foreign, left: want.length - next, pauses, end: i };
     }
     pauses++;
     i++;
     while (next < want.length && want[next].at < end) next++;
   }
-  return { ms: next === 0 ? 0 : want[next - 1].at / 24, foreign: 0, left: want.length - next, pauses, end: frames.length };
+  return { ...reached(), foreign: 0, left: want.length - next, pauses, end: frames.length };
 }
 
 /** Where the quantum ends that faded and rose, if it is that: its first sample that is not zero lies about `near`. */
@@ -228,13 +231,13 @@ export async function historyOf(proxy, wire) {
 }
 
 /** That a text is what was heard by then: no word more, at most one less. A word is over when the next one begins, which is within a piece. */
-export function fits(text, wire, id, ms) {
+export function fits(text, wire, id, { ms, most: latest }) {
   const marks = wire.deltas.filter((d) => d.responseId === id && d.text !== '');
   const ends = [];
   let words = '';
   for (const { text: more } of marks) for (const word of more.match(/\s*\S+\s*/g) ?? []) ends.push((words += word).trim());
   const begins = marks.flatMap(({ startMs, end, text: more }) => (more.match(/\s*\S+\s*/g) ?? []).map(() => ({ startMs, end })));
-  const most = begins.filter(({ startMs }) => startMs <= ms).length - 1;
+  const most = begins.filter(({ startMs }) => startMs <= latest).length - 1;
   const least = begins.filter(({ end }) => end <= ms).length - 2;
   const heard = text.trim() === '' ? 0 : ends.indexOf(text.trim()) + 1;
   assert.ok(text.trim() === '' || heard > 0, `${text} is no beginning of it`);

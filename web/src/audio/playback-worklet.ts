@@ -15,8 +15,8 @@ export const playbackName = 'vela-playback';
  * back.
  */
 export type ToPlayback = { samples: Float32Array<ArrayBuffer>; at: number } | { cut: number } | { pause: number } | 'resume';
-/** playedMs is where in the answer the sound ends that was rendered; dry says that nothing is left. */
-export type FromPlayback = { playedMs: number; dry: boolean; level: number } | { silent: number; playedMs: number };
+/** playedMs is where in the answer the sound ends that was rendered; dry says that nothing is left; after is the number of the last cut. */
+export type FromPlayback = { playedMs: number; dry: boolean; level: number; after: number } | { silent: number; playedMs: number };
 
 /** Thirty times a second, which is what the level ring draws. */
 const reportFrames = Math.round(sampleRate / 30);
@@ -25,6 +25,7 @@ class Output extends AudioWorkletProcessor {
   #playback = new Playback(sampleRate);
   #heard = new Float32Array(reportFrames + 128);
   #filled = 0;
+  #cut = 0;
 
   constructor() {
     super();
@@ -32,7 +33,7 @@ class Output extends AudioWorkletProcessor {
       const message = event.data;
       if (message === 'resume') this.#playback.resume();
       else if ('samples' in message) this.#playback.push(message.samples, message.at);
-      else if ('cut' in message) this.#silent(message.cut, this.#playback.cut());
+      else if ('cut' in message) this.#silent((this.#cut = message.cut), this.#playback.cut());
       else this.#silent(message.pause, this.#playback.pause());
     };
   }
@@ -52,7 +53,7 @@ class Output extends AudioWorkletProcessor {
   #report(): void {
     const loudness = level(this.#heard.subarray(0, this.#filled));
     this.#filled = 0;
-    this.#post({ playedMs: toMs(this.#playback.played), dry: this.#playback.dry, level: loudness });
+    this.#post({ playedMs: toMs(this.#playback.played), dry: this.#playback.dry, level: loudness, after: this.#cut });
   }
 
   #silent(silent: number, played: number): void {

@@ -28,8 +28,8 @@ export interface Player {
 /** What may come before the worklet is there: of 40 ms each, two seconds of sound. */
 const mostEarly = 50;
 
-/** Past this the audio thread does not answer, as it does not while the browser lets no sound out. */
-const answersWithin = 100;
+/** Past this the audio thread does not answer: a machine that is busy may keep it waiting, and it never does while the browser lets no sound out. */
+const answersWithin = { running: 1000, otherwise: 100 };
 
 /** An output that had nothing to play for so long is suspended. */
 const restsAfter = 10_000;
@@ -84,6 +84,8 @@ class Output implements Player {
     node.port.onmessage = (event: MessageEvent<FromPlayback>) => this.#told(event.data);
     node.connect(this.#context.destination);
     this.#port = node.port;
+    // What was asked for before it was there.
+    if (this.#cut > 0) this.#post({ cut: this.#cut });
     if (this.#paused) this.#post({ pause: 0 });
     for (const message of this.#early.splice(0)) this.#post(message);
   }
@@ -148,7 +150,8 @@ class Output implements Player {
     const id = this.#ask;
     this.#post(message);
     return new Promise((done) => {
-      const late = setTimeout(() => this.#asked.get(id)?.(last), answersWithin);
+      const within = this.#context.state === 'running' ? answersWithin.running : answersWithin.otherwise;
+      const late = setTimeout(() => this.#asked.get(id)?.(last), within);
       this.#asked.set(id, (playedMs) => {
         clearTimeout(late);
         this.#asked.delete(id);
@@ -169,9 +172,9 @@ class Output implements Player {
       if (message.silent > this.#cut) this.#last = message.playedMs;
       return this.#asked.get(message.silent)?.(message.playedMs);
     }
-    // A report from before a cut that is on its way says nothing any more: the answer to the cut does.
-    if (this.#asked.size > 0) return;
-    const { playedMs, level, dry } = message;
+    const { playedMs, level, dry, after } = message;
+    // A report that was on its way at a cut says nothing any more: the answer to the cut does.
+    if (after !== this.#cut) return;
     this.#last = playedMs;
     if (dry) this.#restLater();
     const cut = this.#cut;
