@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { eventually } from './browser.mjs';
 import { visit } from './page.mjs';
+import { msPerChar } from './tonevoice.mjs';
 import { program } from './vela.mjs';
 
 /**
@@ -230,18 +231,16 @@ export async function historyOf(proxy, wire) {
   });
 }
 
-/** That a text is what was heard by then: no word more, at most one less. A word is over when the next one begins, which is within a piece. */
-export function fits(text, wire, id, { ms, most: latest }) {
-  const marks = wire.deltas.filter((d) => d.responseId === id && d.text !== '');
-  const ends = [];
-  let words = '';
-  for (const { text: more } of marks) for (const word of more.match(/\s*\S+\s*/g) ?? []) ends.push((words += word).trim());
-  const begins = marks.flatMap(({ startMs, end, text: more }) => (more.match(/\s*\S+\s*/g) ?? []).map(() => ({ startMs, end })));
-  const most = begins.filter(({ startMs }) => startMs <= latest).length - 1;
-  const least = begins.filter(({ end }) => end <= ms).length - 2;
-  const heard = text.trim() === '' ? 0 : ends.indexOf(text.trim()) + 1;
-  assert.ok(text.trim() === '' || heard > 0, `${text} is no beginning of it`);
-  assert.ok(heard <= Math.max(0, most) && heard >= least, `after ${ms} ms ${heard} words are said to be heard: from ${least} to ${most} were`);
+/**
+ * That a text is what was heard of an answer of the tone voice by then: no word more, at most one less. A word has been heard when its last character
+ * has been played; what follows it belongs to it.
+ */
+export function fits(text, answer, { ms, most }) {
+  const ends = [...answer.matchAll(/\s*\S+/g)].map((word) => word.index + word[0].length);
+  const heard = text.trim() === '' ? 0 : ends.findIndex((end) => answer.slice(0, end) === text.trimEnd()) + 1;
+  assert.ok(text.trim() === '' || heard > 0, `${text} is no beginning of ${answer}`);
+  const whole = (until) => ends.filter((end) => end * msPerChar <= until).length;
+  assert.ok(heard <= whole(most) && heard >= whole(ms) - 1, `after ${ms} ms ${heard} words are said to be heard: ${whole(ms)} were`);
 }
 
 /** Where a sound begins in a longer one, in ms. */
