@@ -48,9 +48,14 @@ func (d *detectors) stream() session.VoiceDetector {
 	return &detector{best: e.Stream(), spare: speech.NewEnergyDetector(), log: d.log}
 }
 
+// mayFail is a detector that may.
+type mayFail interface {
+	Speech(frame []int16) (float32, error)
+}
+
 // detector is Silero, and the spare one once it fails.
 type detector struct {
-	best  *silero.Stream
+	best  mayFail // nil once it has failed
 	spare *speech.EnergyDetector
 	log   *slog.Logger
 }

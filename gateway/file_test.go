@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vela/protocol"
 )
 
 const goodFile = `
@@ -67,6 +69,20 @@ func TestFileSaysWhichAgentsThereAre(t *testing.T) {
 	}
 }
 
+// What stands below vad is what clients get that do not say; what does not stand there has its default.
+func TestFileSaysHowSpeechIsDetected(t *testing.T) {
+	for text, want := range map[string]protocol.VAD{
+		"vad: {threshold: 0.7, speech: 100ms, silence: 1.2s}": {Threshold: 0.7, SpeechMs: 100, SilenceMs: 1200},
+		"vad: {silence: 300ms}":                               {SilenceMs: 300},
+		"default: \"\"":                                       {},
+	} {
+		f, err := parseFile([]byte(text))
+		if err != nil || f.vad != want {
+			t.Errorf("%s is %+v, %v", text, f.vad, err)
+		}
+	}
+}
+
 // Each line is a mistake in the good file, and what is said about it.
 func TestFileErrorsNameTheLineAndWhatToDo(t *testing.T) {
 	for _, c := range []struct{ old, mistake, words string }{
@@ -101,6 +117,12 @@ func TestFileErrorsNameTheLineAndWhatToDo(t *testing.T) {
 		{"agents:", "ears:\n  - {kind: pocketsphinx, language: de}\nagents:", "line 4: ear 1: pocketsphinx is in the program"},
 		{"agents:", "voices:\n  - {kind: flite}\n  - {kind: openai}\nagents:", "line 5: voice 2: "},
 		{"agents:", "voices:\n  - {kind: flite, vioce: slt}\nagents:", `line 4: unknown field "vioce"`},
+		{"agents:", "vad: {threshold: 1.5}\nagents:", "line 3: vad: threshold must be 0.05 to 0.95"},
+		{"agents:", "vad: {threshold: -1}\nagents:", "line 3: vad: threshold must be"},
+		{"agents:", "vad: {speech: 10ms}\nagents:", "line 3: vad: speech must be 50 to 2000 ms"},
+		{"agents:", "vad: {silence: 1m}\nagents:", "line 3: vad: silence must be 100 to 5000 ms"},
+		{"agents:", "vad: {silence: soon}\nagents:", "line 3: this must be a duration"},
+		{"agents:", "vad: {quiet: 1s}\nagents:", `line 3: unknown field "quiet"`},
 		{"    env: [GITHUB_TOKEN]", "    env: [ghp-secret]", "take names of environment variables"},
 		{"agents:", "agents: [", "line "},
 		{"desk: {kind: dispatch, dir: work,", "desk: {kind: dispatch,", "dir is missing"},

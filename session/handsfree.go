@@ -25,8 +25,8 @@ const (
 	// micLost is how long a microphone may send nothing in the middle of speech until that has ended: it was closed, or its
 	// client sends only what is loud.
 	micLost = 2 * time.Second
-	// leastVoiced is how much speech it takes to say a word. What a recogniser makes of less is noise.
-	leastVoiced = 250 * time.Millisecond
+	// shortSound is how much voice may be no more than a throat that is cleared. Words that recognisers make of that do not count.
+	shortSound = 400 * time.Millisecond
 )
 
 // microphone is what comes from one seat.
@@ -260,5 +260,5 @@ func (u *utterance) says(text string) bool {
 	if u.from == nil {
 		return text != ""
 	}
-	return u.voiced >= leastVoiced && !speech.Wordless(text)
+	return !speech.Wordless(text) && (u.voiced >= shortSound || !speech.Faint(text))
 }

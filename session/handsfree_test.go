@@ -92,18 +92,24 @@ func overheard(level int16, long time.Duration) protocol.Message {
 	return protocol.InputAudioAppend{Chunk: base64Of(speech.Bytes(samples))}
 }
 
-// countsWords says how many pieces it has heard, and nothing once somebody has coughed.
+// countsWords says how many pieces it has heard, and little or nothing once somebody has coughed.
 func countsWords(_ context.Context, audio iter.Seq[[]int16], yield yieldTranscript) {
 	n, coughs := 0, false
 	for samples := range audio {
 		n++
 		coughs = coughs || slices.Contains(samples, cough)
-		if !coughs && !yield(speech.Transcript{Text: heardPieces(n)}, nil) {
+		text := heardPieces(n)
+		if coughs {
+			text = "oh"
+		}
+		if !yield(speech.Transcript{Text: text}, nil) {
 			return
 		}
 	}
 	text := heardPieces(n)
-	if coughs {
+	if coughs && n%2 == 0 {
+		text = "oh"
+	} else if coughs {
 		text = ""
 	}
 	yield(speech.Transcript{Text: text, Final: true}, nil)
@@ -308,8 +314,9 @@ func TestWhatIsNoWord(t *testing.T) {
 	}{
 		{"a filler", "uh", 800 * time.Millisecond, false},
 		{"several", "Um, hm...", 800 * time.Millisecond, false},
-		{"a short sound", "the", 210 * time.Millisecond, false},
-		{"a short word", "no", 300 * time.Millisecond, true},
+		{"a short sound", "oh the", 240 * time.Millisecond, false},
+		{"a short word", "no", 240 * time.Millisecond, true},
+		{"a long sound", "oh the", 800 * time.Millisecond, true},
 		{"a filler before words", "uh no", 800 * time.Millisecond, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -557,8 +564,8 @@ func TestSpansOfAHeldAnswer(t *testing.T) {
 		c.stream(quiet, 700*time.Millisecond)
 		c.send(cancel)
 		c.want(
-			`vela.turn in "" 0s-1.58s kind=agent id=t1 gen_ai.operation.name=invoke_agent gen_ai.agent.name=test outcome=interrupted`,
-			`engine in "vela.turn" 0s-1.58s id=t1 gen_ai.operation.name=invoke_agent gen_ai.agent.name=test`,
+			`vela.turn in "" 0s-1.4s kind=agent id=t1 gen_ai.operation.name=invoke_agent gen_ai.agent.name=test outcome=interrupted`,
+			`engine in "vela.turn" 0s-1.4s id=t1 gen_ai.operation.name=invoke_agent gen_ai.agent.name=test`,
 			`vela.turn in "" 400ms-1.1s kind=agent outcome=nothing`,
 			`stt in "vela.turn" 400ms-1.1s speech_end@492ms commit@1.1s`,
 			`vela.turn in "" 1.4s-2.3s kind=agent id=t2 gen_ai.operation.name=invoke_agent gen_ai.agent.name=test outcome=cancelled`,

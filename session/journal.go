@@ -14,8 +14,9 @@ import (
 )
 
 // A journal is what a session's mailbox took, with times, and the events that came of it: one JSON object a line. The
-// first line is a [journalHead]; every other one is an [entry] with exactly one input, or one event. Since a session
-// depends on nothing but what its mailbox takes, the inputs make the same events again: see [Replay].
+// first line is a [journalHead]; every other one is an [entry] with exactly one input, or one event, or what the session learnt of
+// the input before it that another machine might answer differently. Since a session depends on nothing else, the inputs make the
+// same events again: see [Replay].
 //
 // It holds what was said, audio included, but no token: what resumes a session never reaches the mailbox.
 

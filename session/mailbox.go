@@ -12,8 +12,8 @@ import (
 const mailboxSize = 16
 
 // input is one thing that happens to a session. Everything that does comes through [Session.take], and nothing behind
-// it reads a clock or draws a random number by itself: what it takes is all that a session depends on, which is why a
-// journal has to record only there.
+// it reads a clock or draws a random number by itself: what it takes is all that a session depends on, and what it asks an
+// [Allowance] and a [VoiceDetector] on the way, which is why a journal has to record only there.
 type input interface{}
 
 type (

@@ -501,7 +501,7 @@ func (m *model2) begin(seat int) {
 
 // says tells words from noise.
 func (m *model2) says(text string) bool {
-	return text != "" && (m.detection == "none" || m.voiced*32 >= 250)
+	return text != "" && (text != "oh" || m.detection == "none" || m.voiced*32 >= 400)
 }
 
 // talkedOver ends an answer that was held.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,9 @@ type SayOptions struct {
 	// Fast sends as fast as the gateway takes audio instead of at the speed of speech: the first minute at once, the
 	// rest at twice the speed of speech.
 	Fast bool
+	// HandsFree leaves it to the gateway to notice that it is over: silence follows what is said, until the turn has ended,
+	// in a session with turnDetection "vad".
+	HandsFree bool
 	// On is called with every event of the turn as it arrives, from the goroutine that called Say; it may call Send.
 	On func(protocol.Message)
 }
@@ -52,7 +56,7 @@ func say(ctx context.Context, l link, samples []int16, o SayOptions) (Reply, err
 	over := make(chan struct{})
 	var sender sync.WaitGroup
 	var sendErr error
-	sender.Go(func() { sendErr = speak(ctx, l, samples, o.Fast, over) })
+	sender.Go(func() { sendErr = speak(ctx, l, samples, o, over) })
 
 	t := turn{on: o.On}
 	err := t.follow(ctx, l)
@@ -81,13 +85,19 @@ func Speak(ctx context.Context, samples []int16, fast bool, send func(context.Co
 	return appendAudio(ctx, send, samples, fast, nil)
 }
 
-// speak appends the samples and commits.
-func speak(ctx context.Context, l link, samples []int16, fast bool, over <-chan struct{}) error {
-	if err := appendAudio(ctx, l.SendAudio, samples, fast, over); err != nil {
+// speak appends the samples and commits. Hands-free it is silent until the turn is over, and commits if it never is.
+func speak(ctx context.Context, l link, samples []int16, o SayOptions, over <-chan struct{}) error {
+	if o.HandsFree { // in one stream: a pause between the two would be one of the microphone's
+		samples = slices.Concat(samples, make([]int16, speech.Count(longestSilence, speech.Rate)))
+	}
+	if err := appendAudio(ctx, l.SendAudio, samples, o.Fast && !o.HandsFree, over); err != nil {
 		return err
 	}
 	return l.Send(ctx, protocol.InputAudioCommit{})
 }
+
+// longestSilence is how long a hands-free turn is waited for.
+const longestSilence = 2 * time.Minute
 
 // errOver ends the sender of a turn that is over.
 var errOver = errors.New("client: the turn is over")

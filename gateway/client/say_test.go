@@ -122,6 +122,37 @@ func checkSent(t *testing.T, got []sent, samples []int16, at []time.Duration) {
 	}
 }
 
+// Hands-free there is silence behind what is said, without a gap, until the turn is over; and no commit.
+func TestSayHandsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, done := newWire(), make(chan struct{})
+		var err error
+		go func() {
+			defer close(done)
+			_, err = say(t.Context(), w, []int16{1, 2, 3}, SayOptions{HandsFree: true, Fast: true})
+		}()
+		time.Sleep(time.Second)
+		w.events <- state(protocol.Listening)
+		time.Sleep(time.Second)
+		w.events <- state(protocol.Idle)
+		<-done
+		if err != nil {
+			t.Error(err)
+		}
+		var all []int16
+		for _, s := range w.sent {
+			if _, ok := s.m.(protocol.InputAudioCommit); ok {
+				t.Errorf("committed after %v", s.at)
+			} else if pcm, err := base64.StdEncoding.DecodeString(s.m.(protocol.InputAudioAppend).Chunk); err == nil {
+				all = append(all, speech.Samples(pcm)...)
+			}
+		}
+		if d := speech.Duration(len(all), speech.Rate); d < 1900*time.Millisecond || d > 2*time.Second || all[0] != 1 || all[2] != 3 || all[3] != 0 {
+			t.Errorf("%v were sent, beginning with %v", d, all[:4])
+		}
+	})
+}
+
 func TestSayFastKeepsWithinWhatTheGatewayTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		length := 3 * time.Minute

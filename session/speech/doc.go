@@ -6,6 +6,7 @@
 //   - [Resampler] changes the rate of a stream, chunk by chunk, [Resample] that of a whole clip;
 //   - [ReadWAV] and [WriteWAV] read and write WAV files;
 //   - [Level] tells how loud a piece is;
+//   - [EnergyDetector] tells speech from silence, frame by frame, and [Endpointer] where it begins and ends, whoever says so;
 //   - [Transcript] is what a recogniser says it heard, [Chunk] a piece of what a synthesizer says;
 //   - [StreamPCM] and [StreamWAV] read such pieces while they arrive;
 //   - [Sentences] cuts an answer into what is spoken in one go while it is written, and [Spoken] says how a text is spoken.
@@ -14,6 +15,6 @@
 // emphasis, names.go for files and hosts, dates.go, figures.go for all other numbers, and rules.go for abbreviations and single words. Where a sentence
 // ends stands in ends.go, and words.go has the vocabulary of both. testdata/sentences.txt shows what comes of it, and is read by a person.
 //
-// Nothing here starts a goroutine, opens a file or reads a clock. A [Resampler] belongs to one goroutine at a time; the functions may be
+// Nothing here starts a goroutine, opens a file or reads a clock. A [Resampler], a detector and an [Endpointer] belong to one goroutine at a time; the functions may be
 // called from any.
 package speech

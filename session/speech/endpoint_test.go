@@ -93,4 +93,11 @@ func TestWordless(t *testing.T) {
 			t.Errorf("%q is wordless: %t", text, got)
 		}
 	}
+	for text, want := range map[string]bool{
+		"": true, "uh": true, "The": true, "oh, uh the": true, "no": false, "the harbour": false, "stop": false,
+	} {
+		if got := Faint(text); got != want {
+			t.Errorf("%q is faint: %t", text, got)
+		}
+	}
 }

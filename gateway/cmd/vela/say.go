@@ -16,10 +16,11 @@ import (
 )
 
 type sayCmd struct {
-	File string `arg:"" help:"WAV file, PCM of any rate and up to 8 channels; - reads standard input."`
-	URL  string `help:"Gateway to speak to." default:"127.0.0.1:8080" env:"VELA_URL"`
-	Fast bool   `help:"Send as fast as the gateway takes it, not at the speed of speech."`
-	Out  string `help:"WAV file to write the spoken answer to." placeholder:"FILE.wav"`
+	File      string `arg:"" help:"WAV file, PCM of any rate and up to 8 channels; - reads standard input."`
+	URL       string `help:"Gateway to speak to." default:"127.0.0.1:8080" env:"VELA_URL"`
+	Fast      bool   `help:"Send as fast as the gateway takes it, not at the speed of speech."`
+	HandsFree bool   `help:"Let the gateway notice where the speech begins and ends, as with an open microphone."`
+	Out       string `help:"WAV file to write the spoken answer to." placeholder:"FILE.wav"`
 }
 
 // token says who we are. It comes from the environment alone: whatever stands on a command line, others can read.
@@ -47,13 +48,17 @@ func (c *sayCmd) Run(ctx context.Context, io streams) error {
 	if c.Out != "" {
 		audio.Output = &protocol.Format{Encoding: "pcm16", Rate: answerRate, Framing: "json"}
 	}
-	if _, err := conn.Start(ctx, protocol.SessionStart{Audio: audio}); err != nil {
+	ask := protocol.SessionStart{Audio: audio}
+	if c.HandsFree {
+		ask.TurnDetection = "vad"
+	}
+	if _, err := conn.Start(ctx, ask); err != nil {
 		return err
 	}
 	fmt.Fprintf(io.err, "speaking %.1f s\n", speech.Duration(len(samples), speech.Rate).Seconds())
 	t := &teller{streams: io}
 	r := &recorder{send: func(m protocol.Message) error { return conn.Send(ctx, m) }}
-	_, err = conn.Say(ctx, samples, client.SayOptions{Fast: c.Fast, On: func(m protocol.Message) {
+	_, err = conn.Say(ctx, samples, client.SayOptions{Fast: c.Fast, HandsFree: c.HandsFree, On: func(m protocol.Message) {
 		t.tell(m)
 		r.hear(m)
 	}})
