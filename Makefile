@@ -1,14 +1,18 @@
 # Vela. `make run` is the product, `make test` the proof; both set up what they need.
 
-# Speech recognition is in the build where its library is; without it everything else runs.
-TAGS  := $(shell pkg-config --exists pocketsphinx 2>/dev/null && echo pocketsphinx)
+# Speech recognition and Opus are in the build where their libraries are; without them everything else runs.
+TAGS  := $(shell pkg-config --exists pocketsphinx 2>/dev/null && echo pocketsphinx) \
+	$(shell pkg-config --exists opus 2>/dev/null && echo opus nolibopusfile)
+# sherpa-onnx is in a build that asks for it: SHERPA=1. Its libraries, 32 MB, are put beside the program.
+TAGS  += $(if $(SHERPA),sherpa)
 ADDR  ?= $(if $(LAN),0.0.0.0:8443,127.0.0.1:8080)
 TURNS ?= agent
 GO    := go
 
 FUZZTIME ?= 60s
 
-# What detects speech stands beside the program. It comes from Go modules that no build needs: go.mod names them as tools, and go.sum has their sums.
+# What detects speech stands beside the program. It comes from Go modules, whose sums stand in go.sum: the
+# library that sherpa-onnx brings along, and the model, which go.mod names as a tool since no build needs it.
 MACHINE  := $(if $(filter Linux,$(shell uname -s)),$(filter x86_64 aarch64,$(shell uname -m)))
 DETECTOR := $(if $(MACHINE),bin/libonnxruntime.so bin/silero_vad.onnx)
 
@@ -17,17 +21,18 @@ LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
 LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check test-go test-web test-e2e e2e-openclaw bench fuzz generate clean packages packages-test
+.PHONY: help run build test check test-go test-web test-e2e e2e-openclaw bench bench-speech fuzz generate clean packages packages-test
 
 help: ## Show this list
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 run: packages ## Set up, build and start the gateway: hold the button on its page and talk (ADDR=, TURNS=, LAN=1 for phones)
 	@$(MAKE) --no-print-directory build
 	@$(LAN_KEY) ./bin/vela serve --addr $(ADDR) --turns $(TURNS) $(LAN_FLAGS)
 
-build: web/dist/index.html $(DETECTOR) ## Build the page and the program, bin/vela
+build: web/dist/index.html $(DETECTOR) ## Build the page and the program, bin/vela (SHERPA=1 with sherpa-onnx)
 	$(GO) build -tags '$(TAGS)' -o bin/vela ./gateway/cmd/vela
+	$(if $(SHERPA),cd "$$($(GO) list -m -f '{{.Dir}}' github.com/k2-fsa/sherpa-onnx-go-linux)"/lib/$$(uname -m)* && install -m 644 -t $(CURDIR)/bin libonnxruntime.so libsherpa-onnx-c-api.so)
 
 test: packages packages-test ## Set up and run every test
 	@$(MAKE) --no-print-directory check test-web build test-go test-e2e
@@ -54,13 +59,17 @@ e2e-openclaw: build ## The built program against the real OpenClaw, which is ins
 
 bench: build ## Measure beside a bare server, and print ratios
 	cd e2e && $(GO) build -o ../bin/ ./bench/...
-	./bin/bench -vela bin/vela -bare bin/bare -model bin/model
+	./bin/bench -vela bin/vela -bare bin/bare -model bin/model -speech bin/speech
 	@echo "an event on its way out: handed over only (the floor), numbered and kept, journaled as well"
 	@$(GO) test ./session -run '^$$' -bench 'Emit|Append' -benchmem | grep ^Benchmark
 	@echo "an event appended to the store of --data"
 	@$(GO) test ./gateway/bus -run '^$$' -bench 'Append' -benchmem | grep ^Benchmark
 	@echo "40 ms of sound on its way (the floor is their encoding), a session that speaks, and 10 MB of text to speak"
 	@$(GO) test ./session -run '^$$' -bench 'Sound|Speak' -benchmem | grep ^Benchmark
+
+bench-speech: packages-test build ## Count the words that every ear gets wrong, clean and with noise (CONFIG=vela.yaml for your own ears)
+	cd e2e && $(GO) build -o ../bin/ ./bench/wer
+	@./bin/wer -vela bin/vela -config '$(CONFIG)'
 
 fuzz: ## Fuzz whatever reads bytes from outside, FUZZTIME= each (a minute)
 	@for pkg in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$pkg | grep ^Fuzz); do \

@@ -11,6 +11,7 @@ require (
 	github.com/goccy/go-yaml v1.19.2
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/google/uuid v1.6.0
+	github.com/k2-fsa/sherpa-onnx-go-linux v1.13.8
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/looplab/fsm v1.0.3
 	github.com/modelcontextprotocol/go-sdk v1.8.0
@@ -26,6 +27,7 @@ require (
 	go.opentelemetry.io/otel/trace v1.47.0
 	go.opentelemetry.io/proto/otlp v1.11.1
 	google.golang.org/protobuf v1.36.12
+	gopkg.in/hraban/opus.v2 v2.0.0-20230925203106-0188a62cb302
 	nhooyr.io/websocket v1.8.17
 	rsc.io/qr v0.2.0
 )
@@ -44,7 +46,6 @@ require (
 	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.31.0 // indirect
 	github.com/invopop/jsonschema v0.14.0 // indirect
-	github.com/k2-fsa/sherpa-onnx-go-linux v1.13.8 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
@@ -86,7 +87,4 @@ require (
 	google.golang.org/grpc v1.84.0 // indirect
 )
 
-tool (
-	github.com/k2-fsa/sherpa-onnx-go-linux
-	github.com/streamer45/silero-vad-go/speech
-)
+tool github.com/streamer45/silero-vad-go/speech

@@ -42,7 +42,8 @@ type agents struct {
 // made is one agent.
 type made struct {
 	name, kind, label string
-	ponder            []string
+	ponder, filler    []string
+	fillerAfter       time.Duration
 	engine            turn.Engine
 	probe             func(context.Context) error // nil: it is always there
 	tools             func() []string             // nil: none
@@ -94,12 +95,15 @@ type maker struct {
 
 func (m *maker) make(s spec) error {
 	h := s.head()
-	a := &made{name: h.name, kind: h.Kind, label: h.Label, ponder: pondering}
+	a := &made{name: h.name, kind: h.Kind, label: h.Label, ponder: pondering, filler: filler, fillerAfter: time.Duration(h.FillerAfter)}
 	if a.label == "" {
 		a.label = h.name
 	}
 	if h.Ponder != nil {
 		a.ponder = *h.Ponder
+	}
+	if h.Filler != nil {
+		a.filler = *h.Filler
 	}
 	m.list = append(m.list, a)
 	switch s := s.(type) {
@@ -121,6 +125,9 @@ func (m *maker) make(s spec) error {
 var pondering = []string{
 	"Thinking", "Looking into it", "Still on it", "Working it out", "One moment", "Putting it together", "Nearly there",
 }
+
+// filler is the built-in phrases that such an agent's listener is told.
+var filler = []string{"One moment.", "Still working on it.", "This takes a little longer."}
 
 // prober is what both vendors' models can do beside answering.
 type prober interface {
@@ -232,7 +239,10 @@ func readRegular(path string) ([]byte, error) {
 }
 
 // path is a path of the file's: a relative one begins where the file lies, and one with ~/ at home.
-func (m *maker) path(name string) (string, error) {
+func (m *maker) path(name string) (string, error) { return pathFrom(m.dir, name) }
+
+// pathFrom is where a path of the file leads that lies in dir.
+func pathFrom(dir, name string) (string, error) {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -243,7 +253,7 @@ func (m *maker) path(name string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil
 	}
-	return filepath.Join(m.dir, name), nil
+	return filepath.Join(dir, name), nil
 }
 
 func (m *maker) tools(t toolsOf) (tool.Caller, error) {
@@ -444,7 +454,7 @@ func (m *maker) fallbacks() {
 func (a *agents) named() []session.NamedEngine {
 	list := make([]session.NamedEngine, 0, len(a.list))
 	for _, m := range a.list {
-		list = append(list, session.NamedEngine{Name: m.name, Engine: m.engine, Ponder: m.ponder})
+		list = append(list, session.NamedEngine{Name: m.name, Engine: m.engine, Ponder: m.ponder, Filler: m.filler, FillerAfter: m.fillerAfter})
 	}
 	return list
 }

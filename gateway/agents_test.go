@@ -119,6 +119,9 @@ func TestWithoutAFileTheBuiltInAgentAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := a.named()
+	if named[0].Filler == nil {
+		t.Error("an agent that falls silent says nothing")
+	}
 	if len(named) != 1 || named[0].Name != "echo" || len(named[0].Ponder) != 0 {
 		t.Errorf("the agents are %+v", named)
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 
 	"vela/session"
+	"vela/session/sherpa"
 	"vela/session/speech"
 	"vela/session/speechserver"
 )
@@ -21,19 +23,27 @@ type earSpec struct {
 	Label    string `yaml:"label"`    // what people see
 	URL      string `yaml:"url"`      // of a server
 	KeyEnv   string `yaml:"key_env"`  // the environment variable that holds its key
-	Model    string `yaml:"model"`    // the server's name for it
+	Model    string `yaml:"model"`    // the server's name for it, or sherpa's folder
 	Language string `yaml:"language"` // such as en; empty: the server finds out
 	Prompt   string `yaml:"prompt"`   // words and names that are likely to be said
 }
 
 // earKinds are the kinds of recognisers, in the order of the README.
-var earKinds = []string{"pocketsphinx", "openai", "whisper"}
+var earKinds = []string{"pocketsphinx", "sherpa", "openai", "whisper"}
+
+// earKeys are the keys of each kind, beside kind and label.
+var earKeys = map[string][]string{
+	"pocketsphinx": nil,
+	"sherpa":       {"model", "language"},
+	"openai":       {"url", "key_env", "model", "language", "prompt"},
+	"whisper":      {"url", "key_env", "language", "prompt"},
+}
 
 func (e earSpec) check() error {
 	switch {
-	case e.Kind == "pocketsphinx" && e != (earSpec{line: e.line, Kind: e.Kind, Label: e.Label}):
-		return errors.New("pocketsphinx is in the program: it has no url, model or key, and no language or prompt")
-	case e.Kind != "pocketsphinx" && e.URL == "":
+	case e.Kind == "sherpa" && e.Model == "":
+		return errors.New("model is missing: the folder of a model for sherpa-onnx")
+	case (e.Kind == "openai" || e.Kind == "whisper") && e.URL == "":
 		return errors.New("url is missing")
 	case e.Kind == "openai" && e.Model == "":
 		return errors.New("model is missing")
@@ -45,6 +55,7 @@ func (e earSpec) check() error {
 type ears struct {
 	list   []func() session.Transcriber // each makes one for a session
 	report []Engine
+	models []*localModel // that are to be loaded
 	log    *slog.Logger
 }
 
@@ -60,6 +71,12 @@ func makeEars(f File, local *engines, log *slog.Logger) (*ears, error) {
 			e.report = append(e.report, local.describe())
 			if local.missing == nil {
 				e.list = append(e.list, local.transcriber)
+			}
+			continue
+		}
+		if spec.Kind == "sherpa" {
+			if err := e.addSherpa(f, spec, log); err != nil {
+				return nil, fmt.Errorf("%s: ear %d: %w", f.at(spec.line), i+1, err)
 			}
 			continue
 		}
@@ -79,6 +96,38 @@ func makeEars(f File, local *engines, log *slog.Logger) (*ears, error) {
 		e.report = append(e.report, engine)
 	}
 	return e, nil
+}
+
+// addSherpa adds a recogniser with a model of its own. Its error is that its folder cannot be named.
+func (e *ears) addSherpa(f File, spec earSpec, log *slog.Logger) error {
+	dir, err := pathFrom(f.dir, spec.Model)
+	if err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	engine := Engine{Name: spec.Kind, Label: cmp.Or(spec.Label, sherpa.Label), Available: true}
+	cfg := sherpa.Config{Model: dir, Language: spec.Language}
+	if err := sherpa.Available(cfg); err != nil {
+		engine.Available, engine.Why, engine.Cause = false, whyNoModel(err), err
+		e.log.Warn("an ear is not there", "kind", spec.Kind, "reason", err)
+	} else {
+		m := newLocalModel(cfg, log.With("component", "sherpa"))
+		e.models = append(e.models, m)
+		e.list = append(e.list, func() session.Transcriber { return m })
+	}
+	e.report = append(e.report, engine)
+	return nil
+}
+
+// close frees the models. It is called after they are loaded and no session runs.
+func (e *ears) close() {
+	for _, m := range e.models {
+		m.close()
+	}
+}
+
+// plain says whether there is nothing but PocketSphinx: then better ones are looked for.
+func (e *ears) plain() bool {
+	return !slices.ContainsFunc(e.report, func(r Engine) bool { return r.Name != "pocketsphinx" })
 }
 
 func (e earSpec) make(log *slog.Logger) (session.Transcriber, error) {

@@ -31,6 +31,7 @@ type Report struct {
 	Ears        []Engine      `json:"ears"`        // that recognise speech: the next one where one fails
 	Voices      []Engine      `json:"voices"`      // the first that is available speaks, and the next where it fails
 	Detectors   []Engine      `json:"detectors"`   // the first that is available tells speech from silence, hands-free
+	Opus        Engine        `json:"opus"`        // for clients that want it; PCM16 is always there
 }
 
 // Engine is one agent or speech engine. Nothing in it names a path or a key of the host.
@@ -38,22 +39,37 @@ type Engine struct {
 	Name      string `json:"name"`
 	Label     string `json:"label"`
 	Available bool   `json:"available"`
-	Why       string `json:"why,omitempty"`    // it is not available, and what to do
-	Better    string `json:"better,omitempty"` // how to get a better one
+	Why       string `json:"why,omitempty"`     // it is not available, and what to do
+	Better    string `json:"better,omitempty"`  // how to get a better one
+	Offered   bool   `json:"offered,omitempty"` // it runs on this machine, and is not used unless the file names it
 
 	Cause error `json:"-"` // the same as Why, for whoever runs the gateway; nil where Why is all there is to say
 }
 
-// Report says which engines this gateway has.
-func (g *Gateway) Report() Report {
+// Report says which engines this gateway has. It looks for better ears on this machine, which takes up to 0.3 s, unless it has a
+// moment ago, or some are named.
+func (g *Gateway) Report(ctx context.Context) Report {
+	ears := g.ears.report
+	if g.ears.plain() {
+		ears = withOffers(ears, g.finder.lately(ctx))
+	}
 	return Report{
 		Turns:       g.cfg.Turns,
 		Agent:       g.agents.first(),
-		Transcriber: firstThere(g.ears.report),
-		Ears:        g.ears.report,
+		Transcriber: firstThere(ears),
+		Ears:        ears,
 		Voices:      g.voices.report,
 		Detectors:   g.detects.report(),
+		Opus:        g.describeOpus(),
 	}
+}
+
+func (g *Gateway) describeOpus() Engine {
+	e := Engine{Name: "opus", Label: "Opus, by libopus", Available: g.codec != nil}
+	if !e.Available {
+		e.Why = "This build has no Opus. Run make run, which installs and builds it."
+	}
+	return e
 }
 
 // firstThere is the first engine that is available, or else the first.
@@ -171,6 +187,11 @@ type unavailable struct{ words string }
 func (u unavailable) Error() string       { return u.words }
 func (u unavailable) Code() protocol.Code { return protocol.CodeSpeechUnavailable }
 
+var (
+	errNotLoaded = unavailable{"The speech recogniser did not load. Its log says why."}
+	errAllSpeak  = unavailable{"Everybody who may speak at once is speaking. Try again in a moment."}
+)
+
 // Transcribe implements [session.Transcriber].
 func (l *listener) Transcribe(ctx context.Context, audio iter.Seq[[]int16]) iter.Seq2[speech.Transcript, error] {
 	return func(yield func(speech.Transcript, error) bool) {
@@ -180,13 +201,13 @@ func (l *listener) Transcribe(ctx context.Context, audio iter.Seq[[]int16]) iter
 			return
 		}
 		if l.failed != nil {
-			yield(speech.Transcript{}, unavailable{"The speech recogniser did not load. Its log says why."})
+			yield(speech.Transcript{}, errNotLoaded)
 			return
 		}
 		l.once.Do(func() { l.speaker = l.sphinx.Speaker() })
 		for t, err := range l.speaker.Transcribe(ctx, audio) {
 			if errors.Is(err, pocketsphinx.ErrBusy) {
-				err = unavailable{"Everybody who may speak at once is speaking. Try again in a moment."}
+				err = errAllSpeak
 			}
 			if !yield(t, err) {
 				return

@@ -48,6 +48,9 @@ type agentHead struct {
 	Label    string   `yaml:"label"`
 	Fallback []string `yaml:"fallback"` // who answers in its place when it fails before its first word
 	Ponder   *phrases `yaml:"ponder"`   // nil: the built-in ones
+
+	Filler      *phrases `yaml:"filler"`       // said where answers are spoken; nil: the built-in ones
+	FillerAfter duration `yaml:"filler_after"` // of silence
 }
 
 func (a *modelAgent) head() *agentHead    { return &a.Common }
@@ -55,7 +58,7 @@ func (a *openclawAgent) head() *agentHead { return &a.Common }
 func (a *dispatchAgent) head() *agentHead { return &a.Common }
 func (a *echoAgent) head() *agentHead     { return &a.Common }
 
-// phrases are shown while an agent is silent: false for none, or a list.
+// phrases are shown, or said, while an agent is silent: false for none, or a list.
 type phrases []string
 
 // modelAgent is an agent of the kinds openai and anthropic: a model, and what it may do.
@@ -291,7 +294,10 @@ func (e *earSpec) UnmarshalYAML(node ast.Node) error {
 	type keys earSpec // without this method
 	err := yaml.NodeToValue(node, (*keys)(e), yaml.Strict())
 	e.line = lineOf(node)
-	return err
+	if err != nil {
+		return err
+	}
+	return checkKeys(node, "an ear", e.Kind, earKeys)
 }
 
 // UnmarshalYAML reads a voice, and where it stands.
@@ -299,7 +305,41 @@ func (v *voiceSpec) UnmarshalYAML(node ast.Node) error {
 	type keys voiceSpec // without this method
 	err := yaml.NodeToValue(node, (*keys)(v), yaml.Strict())
 	v.line = lineOf(node)
-	return err
+	if err != nil {
+		return err
+	}
+	return checkKeys(node, "a voice", v.Kind, voiceKeys)
+}
+
+// checkKeys says which key of an ear or a voice means nothing to its kind: what is taken without a word is believed to work. A
+// kind that there is not is told elsewhere.
+func checkKeys(node ast.Node, what, kind string, keys map[string][]string) error {
+	known, ok := keys[kind]
+	if !ok {
+		return nil
+	}
+	mapping, ok := node.(*ast.MappingNode)
+	if !ok {
+		return nil // a single key is its kind
+	}
+	for _, pair := range mapping.Values {
+		if key := pair.Key.GetToken().Value; key != "kind" && key != "label" && !slices.Contains(known, key) {
+			return fmt.Errorf("line %d: %s: %s of the kind %s has no such key, but label%s", lineOf(pair.Key), key, what, kind, also(known))
+		}
+	}
+	return nil
+}
+
+// also is the rest of a list.
+func also(keys []string) string {
+	text := ""
+	for i, key := range keys {
+		if i == len(keys)-1 {
+			return text + " and " + key
+		}
+		text += ", " + key
+	}
+	return text
 }
 
 // entries are the agents or the MCP servers, in their order.
@@ -351,7 +391,7 @@ func (p *phrases) UnmarshalYAML(node ast.Node) error {
 	}
 	var list []string
 	if err := yaml.NodeToValue(node, &list); err != nil || len(list) == 0 {
-		return fmt.Errorf("line %d: ponder is false, or a list of phrases", lineOf(node))
+		return fmt.Errorf("line %d: ponder and filler are each false, or a list of phrases", lineOf(node))
 	}
 	*p = list
 	return nil
@@ -413,8 +453,16 @@ func (f *File) checkAgent(s spec) error {
 			return fmt.Errorf("fallback %s: there is no other agent of that name", other)
 		}
 	}
+	if p := s.head().Filler; p != nil && slices.ContainsFunc(*p, func(text string) bool {
+		return strings.TrimSpace(text) == "" || len(text) > longestFiller
+	}) {
+		return fmt.Errorf("filler: a phrase is from one word to %d bytes", longestFiller)
+	}
 	return s.check(*f)
 }
+
+// longestFiller bounds a phrase that is said, in bytes: it is to be over in a few seconds.
+const longestFiller = 100
 
 func (f *File) agent(name string) spec {
 	for _, s := range f.agents {

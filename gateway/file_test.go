@@ -25,6 +25,7 @@ agents:
     kind: anthropic
     label: Claude in the project
     model: claude-sonnet-5
+    filler: false
     key_env: ANTHROPIC_API_KEY
     temperature: 0
     tools:
@@ -36,6 +37,8 @@ agents:
     kind: openclaw
     url: ws://127.0.0.1:18789
     ponder: [Hold on, One moment]
+    filler: [Let me see.]
+    filler_after: 2s
   desk: {kind: dispatch, dir: work, steps: [F0_RECALL], timeout: 1m}
   parrot:
     kind: echo
@@ -60,6 +63,9 @@ func TestFileSaysWhichAgentsThereAre(t *testing.T) {
 	local, claude, claw := f.agent("local").(*modelAgent), f.agent("claude").(*modelAgent), f.agent("claw").(*openclawAgent)
 	if local.Common.Ponder == nil || len(*local.Common.Ponder) != 0 || claude.Common.Ponder != nil || !slices.Equal(*claw.Common.Ponder, []string{"Hold on", "One moment"}) {
 		t.Errorf("ponder: %v, %v, %v", local.Common.Ponder, claude.Common.Ponder, claw.Common.Ponder)
+	}
+	if local.Common.Filler != nil || claude.Common.Filler == nil || len(*claude.Common.Filler) != 0 || !slices.Equal(*claw.Common.Filler, []string{"Let me see."}) || time.Duration(claw.Common.FillerAfter) != 2*time.Second {
+		t.Errorf("filler: %v, %v, %v after %v", local.Common.Filler, claude.Common.Filler, claw.Common.Filler, claw.Common.FillerAfter)
 	}
 	if time.Duration(local.Timeouts.FirstToken) != 90*time.Second || *claude.Temperature != 0 || local.Temperature != nil {
 		t.Errorf("timeouts %v, temperatures %v and %v", local.Timeouts, claude.Temperature, local.Temperature)
@@ -94,27 +100,31 @@ func TestFileErrorsNameTheLineAndWhatToDo(t *testing.T) {
 		{"    kind: openai\n", "", "line 4: agent local: its kind must be one of"},
 		{"    key_env: ANTHROPIC_API_KEY", "    key: sk-secret", `unknown field "key"`},
 		{"    key_env: ANTHROPIC_API_KEY", "    key_env: sk-secret", "take names of environment variables"},
-		{"bash: true", "bash: maybe", "line 18: this must be true or false"},
-		{"temperature: 0", "temperature: hot", "line 15: this must be a number"},
-		{"temperature: 0", "max_tokens: many", "line 15: this must be a whole number"},
-		{"temperature: 0", "max_tokens: 99999999999999999999999", "line 15: this must be a whole number"},
+		{"bash: true", "bash: maybe", "line 19: this must be true or false"},
+		{"temperature: 0", "temperature: hot", "line 16: this must be a number"},
+		{"temperature: 0", "max_tokens: many", "line 16: this must be a whole number"},
+		{"temperature: 0", "max_tokens: 99999999999999999999999", "line 16: this must be a whole number"},
 		{"      root: ./project\n", "", "bash needs a root"},
 		{"mcp: [github]", "mcp: [gitlab]", "there is no server gitlab"},
 		{"write_file: allow", "write_file: yes", "write_file must be allow, ask or deny"},
 		{"fallback: [claude]", "fallback: [local]", "fallback local"},
 		{"fallback: [claude]", "fallback: [nobody]", "fallback nobody"},
-		{"ponder: false", "ponder: true", "ponder is false, or a list"},
+		{"ponder: false", "ponder: true", "ponder and filler are each false, or a list"},
+		{"filler: false", "filler: yes, please", "ponder and filler are each false, or a list"},
+		{"filler: [Let me see.]", `filler: [" "]`, "filler: a phrase is from one word to 100 bytes"},
+		{"filler: [Let me see.]", "filler: [" + strings.Repeat("very ", 25) + "long]", "filler: a phrase is from one word to 100 bytes"},
+		{"filler_after: 2s", "filler_after: -2s", "this must be a duration"},
 		{"first_token: 90s", "first_token: soon", "line 9: "},
 		{"  parrot:", "  par rot:", "a name is up to 64 letters"},
-		{"  parrot:", "  claude:", "line 26: "},
-		{"    command: [github-mcp-server, stdio]\n", "", "line 29: mcp server github: it needs either a command or a url"},
-		{"  github:\n", "  git_hub:\n", "line 29: mcp server git_hub: "},
-		{"  github:\n", "  read:\n", "line 29: mcp server read: "},
+		{"  parrot:", "  claude:", "line 29: "},
+		{"    command: [github-mcp-server, stdio]\n", "", "line 32: mcp server github: it needs either a command or a url"},
+		{"  github:\n", "  git_hub:\n", "line 32: mcp server git_hub: "},
+		{"  github:\n", "  read:\n", "line 32: mcp server read: "},
 		{"    env: [GITHUB_TOKEN]", "    key_env: GITHUB_TOKEN", "a command gets its variables by env"},
-		{"    env: [GITHUB_TOKEN]", "    evn: [GITHUB_TOKEN]", `line 31: unknown field "evn"`},
-		{"url: ws://127.0.0.1:18789", "url: ws://127.0.0.1:18789\n    thinking: 5 h", "line 21: agent claw: thinking is a level"},
+		{"    env: [GITHUB_TOKEN]", "    evn: [GITHUB_TOKEN]", `line 34: unknown field "evn"`},
+		{"url: ws://127.0.0.1:18789", "url: ws://127.0.0.1:18789\n    thinking: 5 h", "line 22: agent claw: thinking is a level"},
 		{"agents:", "ears:\n  - {kind: whisper}\nagents:", "line 4: ear 1: url is missing"},
-		{"agents:", "ears:\n  - {kind: pocketsphinx, language: de}\nagents:", "line 4: ear 1: pocketsphinx is in the program"},
+		{"agents:", "ears:\n  - {kind: pocketsphinx, language: de}\nagents:", "line 4: language: an ear of the kind pocketsphinx has no such key"},
 		{"agents:", "voices:\n  - {kind: flite}\n  - {kind: openai}\nagents:", "line 5: voice 2: "},
 		{"agents:", "voices:\n  - {kind: flite, vioce: slt}\nagents:", `line 4: unknown field "vioce"`},
 		{"agents:", "vad: {threshold: 1.5}\nagents:", "line 3: vad: threshold must be 0.05 to 0.95"},

@@ -29,6 +29,8 @@ import (
 	"vela/gateway/cert"
 	"vela/gateway/server"
 	"vela/session"
+	"vela/session/opus"
+	"vela/session/speech"
 	"vela/turn/deterministic"
 	"vela/web"
 )
@@ -65,6 +67,8 @@ type Gateway struct {
 	agents   *agents
 	ears     *ears
 	voices   *voices
+	finder   *finder
+	codec    speech.Codec // nil where Opus is not in the build
 	sessions *session.Metrics
 	journals *journals
 	bus      *bus.Bus // nil where conversations end with the process
@@ -97,6 +101,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		engines:  newEngines(cfg.Speech, cfg.Log),
 		detects:  newDetectors(cfg.Speech.Silero, cfg.Agents.vad, cfg.Log),
 		sessions: session.NewMetrics(registry),
+		finder:   newFinder(),
 	}
 	if g.agents, err = makeAgents(cfg.Agents, cfg.Log); err != nil {
 		return nil, err
@@ -111,6 +116,9 @@ func New(cfg Config) (_ *Gateway, err error) {
 	}
 	if g.voices, err = makeVoices(cfg.Agents, cfg.Log); err != nil {
 		return nil, err
+	}
+	if codec, err := opus.New(); err == nil {
+		g.codec = codec
 	}
 	if g.authority, err = newAuthority(cfg.Keys); err != nil {
 		return nil, err
@@ -127,9 +135,9 @@ func New(cfg Config) (_ *Gateway, err error) {
 		TLS:         g.tlsConfig(),
 		OwnName:     g.ownName,
 		Page:        page(),
-		Engines:     func() any { return g.Report() },
+		Engines:     func(ctx context.Context) any { return g.Report(ctx) },
 		Agents:      func(ctx context.Context) any { return g.agents.lately(ctx) },
-		Ready:       g.engines.ready,
+		Ready:       g.ready,
 		Origins:     cfg.Origins,
 		MaxSessions: cfg.MaxSessions,
 		Log:         cfg.Log.With("component", "server"),
@@ -169,7 +177,12 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 		return err
 	}
 	defer g.engines.close()
+	defer g.ears.close()
 	var beside sync.WaitGroup
+	beside.Go(func() { g.offerEars(ctx) })
+	for _, m := range g.ears.models {
+		beside.Go(m.load)
+	}
 	if g.ears.local() {
 		beside.Go(g.engines.load)
 	} else {
@@ -183,6 +196,28 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 		ready(l.Addr())
 	}
 	return g.server.Serve(ctx, l)
+}
+
+// ready is nil once turns can be served.
+func (g *Gateway) ready() error {
+	for _, m := range g.ears.models {
+		select {
+		case <-m.loaded:
+		default:
+			return errLoading
+		}
+	}
+	return g.engines.ready()
+}
+
+// offerEars says in the log, once, that there are better ones on this machine.
+func (g *Gateway) offerEars(ctx context.Context) {
+	if !g.ears.plain() {
+		return
+	}
+	for _, o := range g.finder.lately(ctx) {
+		g.log.Info("better ears run on this machine; put this below ears in vela.yaml to use them", "what", o.label, "ear", o.line)
+	}
 }
 
 func (g *Gateway) newSession(n server.NewSession) *session.Session {
@@ -205,6 +240,7 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Transcriber: g.ears.transcriber(),
 
 		Synthesizers: g.voices.list,
+		Codec:        g.codec,
 
 		Detector: g.detects.stream,
 		VAD:      g.detects.vad,

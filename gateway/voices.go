@@ -32,14 +32,20 @@ type voiceSpec struct {
 // voiceKinds are the kinds of voices, in the order of the README.
 var voiceKinds = []string{"flite", "command", "openai", "piper"}
 
+// voiceKeys are the keys of each kind, beside kind and label.
+var voiceKeys = map[string][]string{
+	"flite":   {"voice"},
+	"command": {"command", "seekable"},
+	"openai":  {"url", "key_env", "model", "voice", "rate", "speed"},
+	"piper":   {"url", "key_env", "voice", "speed"},
+}
+
 func (v voiceSpec) check() error {
 	switch {
 	case v.Kind == "command" && len(v.Command) == 0:
 		return errors.New("command is missing")
-	case v.Kind != "command" && (len(v.Command) > 0 || v.Seekable):
-		return errors.New("command and seekable are for voices of the kind command")
-	case (v.Kind == "openai" || v.Kind == "piper") != (v.URL != ""):
-		return errors.New("voices of the kinds openai and piper need a url, and no other has one")
+	case (v.Kind == "openai" || v.Kind == "piper") && v.URL == "":
+		return errors.New("voices of the kinds openai and piper need a url")
 	case v.Kind == "openai" && (v.Model == "" || v.Voice == ""):
 		return errors.New("model and voice are needed")
 	case v.Speed < 0:

@@ -119,10 +119,10 @@ type AudioFormats struct {
 	Output *Format `json:"output,omitempty"`
 }
 
-// Format is how audio is written.
+// Format is how audio is written: as PCM16 little-endian, mono, or as Opus (RFC 6716), a packet a message.
 type Format struct {
 	Encoding string `json:"encoding"` // "pcm16" or "opus"
-	Rate     int    `json:"rate"`     // Hz
+	Rate     int    `json:"rate"`     // Hz; of opus 8000, 12000, 16000, 24000 or 48000
 	Framing  string `json:"framing"`  // "json" or "binary"
 }
 
@@ -191,6 +191,8 @@ type (
 		Chunk      string `json:"chunk"`   // base64 in the format agreed
 		StartMs    int64  `json:"startMs"` // its place in the answer
 		Text       string `json:"text"`    // what it speaks
+		// Filler says that it is of a phrase for a silence: sound of the answer, and no part of what it says.
+		Filler bool `json:"filler,omitempty"`
 	}
 
 	// ResponseCancelled says that an answer ended before its end, and what of it was heard.
@@ -280,7 +282,7 @@ type Terms struct {
 	Interrupt      bool         `json:"interrupt"`
 	Approvals      bool         `json:"approvals"`
 	Room           string       `json:"room"`
-	Features       []string     `json:"features"` // what of version 2 this gateway gives: text, audio_in, audio_out, …
+	Features       []string     `json:"features"` // what of version 2 this gateway gives: text, audio_in, audio_out, opus, …
 }
 
 // Usage is what an answer took of a model.

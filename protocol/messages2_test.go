@@ -55,7 +55,7 @@ var messages2 = []protocol.Envelope{
 		Usage:      &protocol.Usage{PromptTokens: 212, CompletionTokens: 9},
 		HeardText:  "Three miles, to the north.",
 	}},
-	{Message: protocol.Error{Code: protocol.CodeUnsupported, Message: "This gateway speaks no opus. Ask for pcm16.", Ref: "m1"}},
+	{Message: protocol.Error{Code: protocol.CodeUnsupported, Message: "This gateway cannot give that audio.input.encoding. What it has: pcm16 or opus. Nothing changed.", Ref: "m1"}},
 
 	{Message: protocol.SessionResume{Token: "q1Y9hRk2ZsT0uVwXyA4bCd", After: 7}},
 	{Message: protocol.InputAudioClear{}},

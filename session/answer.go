@@ -64,11 +64,12 @@ func (s *Session) ask(ctx context.Context, who NamedEngine, text string, mocked 
 	a := &answer{
 		id: "r" + n, turn: "t" + n, mocked: mocked, question: text,
 		said: make(chan said, 8), over: asking.Done(), stop: stop,
-		heardFrom: s.now, times: times{asked: s.now, stt: s.sttTook},
+		heardFrom: s.now, times: times{asked: s.now, recognised: s.spoken},
 	}
-	s.sttTook = 0
+	s.spoken = recognised{}
 	s.answer = a
 	s.startVoice(ctx, a)
+	s.startFiller(ctx, a, who)
 	asking = s.traceAnswer(asking, a)
 	a.working.phrases = who.Ponder
 	s.emit2(protocol.ResponseCreated{ResponseID: a.id, TurnID: a.turn})
@@ -141,7 +142,7 @@ func (a *answer) nextTick(now time.Time, silent time.Duration, alone bool) time.
 		next = a.open[0].until.Sub(now) // the oldest question
 	}
 	if a.voice != nil && a.hold == nil {
-		next = min(next, a.voice.nextTick(now, alone))
+		next = min(next, a.voice.nextTick(now, alone), a.nextFiller(now, alone))
 	}
 	if due := a.working.due; !due.IsZero() {
 		next = min(next, due.Sub(now))
@@ -208,6 +209,7 @@ func (s *Session) endAnswer() {
 		return
 	}
 	a.ended, a.working.due = true, time.Time{}
+	s.trace.endHalf(s.now)
 	if a.voice == nil {
 		s.completeAnswer()
 		return

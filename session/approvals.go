@@ -102,6 +102,9 @@ func (s *Session) settle(with turn.Answer, which func(open) bool) {
 		if which(o) {
 			o.reply <- with
 			a.heardFrom = s.now
+			if a.voice != nil {
+				a.voice.filler.quiet = s.now
+			}
 		} else {
 			rest = append(rest, o)
 		}

@@ -132,7 +132,7 @@ func (s *Session) trigger(ctx context.Context) error {
 // append takes speech, as an event or as a binary message. What is no audio takes no floor and interrupts nobody.
 func (s *Session) append(ctx context.Context, p Peer, m protocol.Message) error {
 	if s.handsFree() {
-		samples, err := s.samplesOf(m)
+		samples, err := s.samplesOf(p, m)
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (s *Session) append(ctx context.Context, p Peer, m protocol.Message) error 
 	case s.inFlight() && !s.interrupts():
 		return nil // version 2 lets audio go that nobody listens to
 	}
-	samples, err := s.samplesOf(m)
+	samples, err := s.samplesOf(p, m)
 	if err != nil {
 		return err
 	}
@@ -256,6 +256,7 @@ func (s *Session) cancelled(m protocol.ResponseCancel) {
 	}
 	if a := s.answer; a != nil && a.voice != nil && m.PlayedMs > 0 {
 		a.voice.ack(played(m.PlayedMs))
+		s.spend(a.voice)
 	}
 	s.cancelAnswer(protocol.CancelClient)
 	s.forget()
@@ -279,7 +280,7 @@ func (s *Session) forget() {
 	s.chunks, s.floor = 0, nobody
 	if s.hearing != nil {
 		s.hearing.stop(errCancelled)
-		s.spoken().end(s.now, outcomeCancelled)
+		s.speechTrace().end(s.now, outcomeCancelled)
 		s.hearing = nil
 	}
 	if s.held() {

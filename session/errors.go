@@ -39,6 +39,7 @@ var (
 	errTurnInFlight       = &refusal{protocol.CodeTurnInFlight, "A turn is still running. Wait until the session is idle, or send response.cancel."}
 	errChunk              = &refusal{protocol.CodeInvalidMessage, "The chunk of input_audio.append must be base64 of PCM16 little-endian, mono, 16 kHz."}
 	errChunk2             = &refusal{protocol.CodeInvalidMessage, "The chunk of input_audio.append must be base64 of PCM16 little-endian, mono, at the rate agreed."}
+	errPacket             = &refusal{protocol.CodeInvalidMessage, "The audio must be one Opus packet a message (RFC 6716), without a container: base64 in input_audio.append, or a binary message of at most 64 KiB."}
 	errAudioTooLong       = &refusal{protocol.CodeAudioTooLong, "Too much audio in one turn. What came before is kept: commit it, or cancel."}
 	errAudioTooFast       = &refusal{protocol.CodeRateLimited, "Audio arrives faster than twice the speed of speech. The chunk was dropped: slow down."}
 	errAllowance          = &refusal{protocol.CodeAudioTooLong, "The minutes of audio that your token allows are used up. What came before is kept: commit it, or cancel. Ask for a new token."}

@@ -63,17 +63,20 @@ func (s *Session) fire(event string) bool {
 	return err == nil
 }
 
-// The bounds of what a session keeps of its events.
+// The bounds of what a session keeps of its events. Sound that was played counts among all of them alone: of that the
+// log keeps no more than where it was and what it spoke.
 const (
 	maxEvents     = 4096
+	maxAllEvents  = 8 * maxEvents // 20 minutes of an answer that is spoken
 	maxEventBytes = 8 << 20
 )
 
 // eventLog is the last events of a session, in order, oldest dropped first.
 type eventLog struct {
-	ring  []Event // grows by doubling up to maxEvents, so that an idle session costs nothing
+	ring  []Event // grows by doubling up to maxAllEvents, so that an idle session costs nothing
 	start int     // where the oldest one lies
 	n     int
+	spent int // of n, sound that was played
 	bytes int
 	last  uint64
 }
@@ -81,12 +84,11 @@ type eventLog struct {
 func (l *eventLog) add(at time.Time, m protocol.Message) Event {
 	l.last++
 	e := Event{Seq: l.last, At: at.UnixMilli(), Message: m}
+	for l.n-l.spent >= maxEvents || l.n == maxAllEvents {
+		l.drop()
+	}
 	if l.n == len(l.ring) {
-		if l.n < maxEvents {
-			l.grow()
-		} else {
-			l.drop()
-		}
+		l.grow()
 	}
 	l.ring[(l.start+l.n)%len(l.ring)] = e
 	l.n++
@@ -97,7 +99,33 @@ func (l *eventLog) add(at time.Time, m protocol.Message) Event {
 	return e
 }
 
+// spend lets go of the sound of an event that was played: the event itself stays.
+func (l *eventLog) spend(seq uint64) {
+	first := l.last - uint64(l.n) + 1
+	if seq < first || seq > l.last {
+		return // it has been dropped
+	}
+	e := &l.ring[(l.start+int(seq-first))%len(l.ring)]
+	m, ok := e.Message.(protocol.ResponseAudioDelta)
+	if !ok || m.Chunk == "" {
+		return
+	}
+	l.bytes -= weight(m)
+	m.Chunk = ""
+	e.Message = m
+	l.bytes += weight(m)
+	l.spent++
+}
+
+func isSpent(m protocol.Message) bool {
+	sound, ok := m.(protocol.ResponseAudioDelta)
+	return ok && sound.Chunk == ""
+}
+
 func (l *eventLog) drop() {
+	if isSpent(l.ring[l.start].Message) {
+		l.spent--
+	}
 	l.bytes -= weight(l.ring[l.start].Message)
 	l.ring[l.start] = Event{}
 	l.start = (l.start + 1) % len(l.ring)
@@ -105,7 +133,7 @@ func (l *eventLog) drop() {
 }
 
 func (l *eventLog) grow() {
-	bigger := make([]Event, max(16, min(2*len(l.ring), maxEvents)))
+	bigger := make([]Event, max(16, min(2*len(l.ring), maxAllEvents)))
 	for i := range l.n {
 		bigger[i] = l.ring[(l.start+i)%len(l.ring)]
 	}
@@ -157,7 +185,7 @@ func weight(m protocol.Message) int {
 	case protocol.ToolResult:
 		return base + len(m.Output)
 	case protocol.ResponseAudioDelta:
-		return base + len(m.Chunk) + len(m.Text)
+		return 3*base + len(m.Chunk) + len(m.Text)
 	case protocol.ApprovalRequest:
 		return base + len(m.Summary)
 	case ganglia.Artifact:

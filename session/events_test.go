@@ -171,3 +171,50 @@ func TestWeightCountsTexts(t *testing.T) {
 		}
 	}
 }
+
+// Sound that was played leaves room for others, and the log is bounded all the same: it gives exactly what follows, or none.
+func TestALogForgetsSoundThatWasPlayed(t *testing.T) {
+	const sound = 2560
+	l := eventLog{}
+	add := func() {
+		l.add(time.Time{}, protocol.ResponseAudioDelta{ResponseID: "r1", Chunk: strings.Repeat("x", sound), Text: "a word"})
+	}
+	for range maxAllEvents - 10 {
+		add()
+		l.spend(l.last - min(10, l.last-1)) // 400 ms behind
+		l.spend(l.last + 1)                 // which there is not
+	}
+	if all, ok := l.after(0); !ok || len(all) != maxAllEvents-10 || l.n-l.spent > 11 || l.bytes > maxEventBytes/2 {
+		t.Fatalf("%d of %d events, %t, %d of them were played, %d bytes", len(all), maxAllEvents-10, ok, l.spent, l.bytes)
+	}
+	for range 100 {
+		add()
+		l.spend(1) // which has been dropped, at last
+	}
+	if _, ok := l.after(0); ok || l.n != maxAllEvents {
+		t.Errorf("%d events are kept", l.n)
+	}
+	for range 3 * maxEvents { // which weigh more than is kept
+		add()
+	}
+	bytes, spent := 0, 0
+	all, ok := l.after(l.last - uint64(l.n))
+	for i, e := range all {
+		bytes += weight(e.Message)
+		if isSpent(e.Message) {
+			spent++
+		}
+		if i > 0 && e.Seq != all[i-1].Seq+1 {
+			t.Fatalf("%d follows %d", e.Seq, all[i-1].Seq)
+		}
+	}
+	if !ok || len(all) != l.n || bytes != l.bytes || spent != l.spent || bytes > maxEventBytes {
+		t.Errorf("%d events of %d bytes, %d of them were played; the log counts %d, %d, %d", len(all), bytes, spent, l.n, l.bytes, l.spent)
+	}
+	for range 2 * maxEvents {
+		l.add(time.Time{}, protocol.SessionState{})
+	}
+	if l.n != maxEvents || l.spent != 0 {
+		t.Errorf("%d events are kept, %d of them were played", l.n, l.spent)
+	}
+}

@@ -356,7 +356,7 @@ func TestARecogniserFailsOverAHeldAnswer(t *testing.T) {
 
 // An hour of silence costs no event, no allowance and no memory, and it is no sign of life: the session ends as it would
 // without a microphone. Speech keeps it alive.
-func TestAnHourOfSilence(t *testing.T) {
+func TestAnOpenMicrophoneHearsAnHourOfSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		allowance := &minutes{left: time.Minute}
 		cfg := handsFree(agentBacked(recogniser(ears), says("yes")))
@@ -364,10 +364,18 @@ func TestAnHourOfSilence(t *testing.T) {
 		c := start(t, cfg)
 		c.join()
 		c.send(turnsDetected)
-		c.stream(quiet, time.Minute)
+		silent := func(long time.Duration) {
+			const much = 200 * time.Millisecond
+			for ; long > 0; long -= much {
+				c.send(overheard(quiet, much))
+				time.Sleep(much)
+			}
+			synctest.Wait()
+		}
+		silent(time.Minute)
 		c.next()
 		before := heap()
-		c.stream(quiet, time.Hour)
+		silent(time.Hour)
 		if shown := c.next(); len(shown) > 0 {
 			t.Errorf("an hour of silence is shown as %q", shown)
 		}
@@ -615,7 +623,7 @@ func TestAHandsFreeJournalReplays(t *testing.T) {
 			t.Errorf("seed %d: only %d events", seed, r.Events)
 		}
 		deaf := bytes.ReplaceAll(journal, []byte(`"likely":[1`), []byte(`"likely":[0`))
-		if r, err := session.Replay(bytes.NewReader(deaf), deterministic.Engine{}); err == nil && r.Different == nil {
+		if r, err := session.Replay(bytes.NewReader(deaf), deterministic.Engine{}, nil); err == nil && r.Different == nil {
 			t.Errorf("seed %d: a detector that heard nothing makes the same events", seed)
 		}
 	}
@@ -714,6 +722,25 @@ func TestAHeldAnswerIsRestored(t *testing.T) {
 		synctest.Wait()
 		if ready := next.shown[0].Message.(protocol.SessionReady); ready.TurnDetection != "none" || ready.VAD != nil {
 			t.Errorf("without a detector it is resumed as %+v", ready.Terms)
+		}
+	})
+}
+
+// A phrase for a silence is held like the answer, and goes on to its end: the time in between is none of its own.
+func TestAPhraseIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := talker(t, dallies(time.Minute), func(cfg *session.Config) {
+			cfg.Agents[0].Filler, cfg.Agents[0].FillerAfter = []string{"One moment, please."}, 500*time.Millisecond
+		})
+		p.send(typed("when?"))
+		p.talk(quiet, 600*time.Millisecond)
+		p.talk(cough, 6*time.Second)
+		if p.sent() == 0 || p.sent() > 800*time.Millisecond {
+			t.Errorf("%v of the phrase came before it was held", p.sent())
+		}
+		p.talk(quiet, 2*time.Second)
+		if whole := 950 * time.Millisecond; p.sent() != whole {
+			t.Errorf("%v of the phrase came, want %v", p.sent(), whole)
 		}
 	})
 }

@@ -50,6 +50,7 @@ type heard struct {
 	transcript speech.Transcript
 	err        error
 	ended      bool
+	at         time.Time // when it was yielded
 }
 
 // texts is nil while nothing is recognised.
@@ -153,11 +154,18 @@ const maxFrame = 64 << 10
 
 // samplesOf is the audio of an event or a binary message, at the rate that was agreed. A chunk of a deterministic turn
 // has none: it is opaque.
-func (s *Session) samplesOf(m protocol.Message) ([]int16, error) {
+func (s *Session) samplesOf(p Peer, m protocol.Message) ([]int16, error) {
 	switch m := m.(type) {
 	case protocol.InputAudioAppend:
 		if s.settings.turns != Agent {
 			return nil, nil
+		}
+		if s.settings.input.Encoding == encodingOpus {
+			packet, err := base64.StdEncoding.DecodeString(m.Chunk)
+			if err != nil {
+				return nil, errPacket
+			}
+			return s.decode(p, packet)
 		}
 		samples, err := decodeChunk(m.Chunk)
 		if err != nil && s.cfg.Version >= 2 {
@@ -168,6 +176,8 @@ func (s *Session) samplesOf(m protocol.Message) ([]int16, error) {
 		switch n := len(m.PCM); {
 		case s.settings.input.Framing != "binary":
 			return nil, errNotAgreed
+		case s.settings.input.Encoding == encodingOpus:
+			return s.decode(p, m.PCM)
 		case n == 0 || n%2 != 0 || n > maxFrame:
 			return nil, errFrame
 		}
@@ -250,7 +260,7 @@ func (u *utterance) run(ctx context.Context, t Transcriber) {
 		}
 	}()
 	for transcript, err := range t.Transcribe(ctx, u.audio(ctx)) {
-		if !u.hand(ctx, heard{transcript: transcript, err: err}) || err != nil {
+		if !u.hand(ctx, heard{transcript: transcript, err: err, at: time.Now()}) || err != nil {
 			return
 		}
 	}
@@ -287,7 +297,7 @@ func (s *Session) goDeaf(err error) {
 	u := s.hearing
 	u.failed, u.pending = true, nil
 	u.stop(err)
-	s.spoken().deaf(s.now, err)
+	s.speechTrace().deaf(s.now, err)
 	s.emit(s.wireError(err, protocol.CodeSpeechFailed))
 	if u.committed || s.held() {
 		s.endHearing(evNothing)
@@ -297,7 +307,7 @@ func (s *Session) goDeaf(err error) {
 // endHearing lets go of the utterance and moves on: to an answer that was held, where there is one still.
 func (s *Session) endHearing(event string) {
 	s.hearing.stop(nil)
-	s.spoken().unheard(s.now, event)
+	s.speechTrace().unheard(s.now, event)
 	s.hearing, s.floor = nil, nobody
 	if s.held() {
 		s.goOn()
@@ -317,7 +327,7 @@ func (s *Session) commitSpeech() {
 		s.endHearing(evNothing)
 	default:
 		s.hearing.commit(s.now)
-		s.spoken().committed(s.now, s.hearing.ended)
+		s.speechTrace().committed(s.now, s.hearing.ended)
 		s.wake()
 	}
 }
@@ -329,7 +339,7 @@ func (s *Session) hear(ctx context.Context, h heard) {
 	case h.err != nil:
 		s.goDeaf(h.err)
 	case h.transcript.Final:
-		s.hearFinal(ctx, h.transcript.Text)
+		s.hearFinal(ctx, h.transcript.Text, h.at)
 	case h.ended:
 		s.goDeaf(errNoFinal)
 	case h.transcript.Text != u.partial:
@@ -352,7 +362,7 @@ func (s *Session) hearPartial() {
 }
 
 // hearFinal asks the agent what the user asked.
-func (s *Session) hearFinal(ctx context.Context, text string) {
+func (s *Session) hearFinal(ctx context.Context, text string, yielded time.Time) {
 	if !s.hearing.committed {
 		// A recogniser that stops listening by itself leaves the rest of what is being said unheard.
 		s.goDeaf(errNoFinal)
@@ -364,7 +374,7 @@ func (s *Session) hearFinal(ctx context.Context, text string) {
 	case s.held():
 		s.bargeIn()
 	}
-	s.recognised()
+	s.countRecognised()
 	s.emit(protocol.TranscriptFinal{Text: text, ItemID: s.item()})
 	ended := s.hearing.ended
 	switch {
@@ -377,7 +387,7 @@ func (s *Session) hearFinal(ctx context.Context, text string) {
 		s.enter(evFinish)
 	default:
 		s.endHearing(evThink)
-		s.sttTook = s.since(ended)
+		s.spoken = recognised{true, s.since(ended), s.since(yielded)}
 		s.ask(ctx, *s.agent(), text, false)
 	}
 }

@@ -48,8 +48,8 @@ func (s *Session) goOn() {
 	s.wake()
 }
 
-// spoken is the trace of what the user says.
-func (s *Session) spoken() *turnTrace {
+// speechTrace is the trace of what the user says.
+func (s *Session) speechTrace() *turnTrace {
 	if s.held() {
 		return &s.answer.hold.trace
 	}

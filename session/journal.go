@@ -72,12 +72,15 @@ type inputEntry struct {
 type agentEntry struct {
 	Name   string   `json:"name"`
 	Ponder []string `json:"ponder,omitempty"`
+
+	Filler      []string      `json:"filler,omitempty"`
+	FillerAfter time.Duration `json:"fillerAfter,omitempty"`
 }
 
 func agentEntries(agents []NamedEngine) []agentEntry {
 	entries := make([]agentEntry, 0, len(agents))
 	for _, a := range agents {
-		entries = append(entries, agentEntry{a.Name, a.Ponder})
+		entries = append(entries, agentEntry{a.Name, a.Ponder, a.Filler, a.FillerAfter})
 	}
 	return entries
 }
@@ -107,6 +110,7 @@ const (
 	kindSaid      = "said"
 	kindTaken     = "taken"
 	kindSpoken    = "spoken"
+	kindFilled    = "filled"
 	kindOffered   = "offered"
 	kindTick      = "tick"
 	kindEnd       = "end"
@@ -240,19 +244,33 @@ func (j *journal) entry(now time.Time, in input) inputEntry {
 	case malformed:
 		return inputEntry{Kind: kindMalformed, Peer: j.peers[in.peer], Ref: in.ref, Error: errorOf(in.err)}
 	case heard:
-		return inputEntry{Kind: kindHeard, Text: in.transcript.Text, Final: in.transcript.Final, Ended: in.ended, Error: errorOf(in.err)}
+		return inputEntry{Kind: kindHeard, Text: in.transcript.Text, Final: in.transcript.Final, Ended: in.ended, Error: errorOf(in.err), Behind: behind(now, in.at)}
 	case said:
 		return saidEntry(now, in)
 	case taken:
 		return inputEntry{Kind: kindTaken}
 	case piece:
-		return inputEntry{Kind: kindSpoken, PCM: speech.Bytes(in.chunk.Samples), Rate: in.chunk.Rate, Ended: in.ended, Error: errorOf(in.err), Last: in.last}
+		return in.entry(now, kindSpoken)
+	case filled:
+		return piece(in).entry(now, kindFilled)
 	case offered:
 		return inputEntry{Kind: kindOffered}
 	case ended:
 		return inputEntry{Kind: kindEnd, Why: string(endReason(in.cause))}
 	}
 	return inputEntry{Kind: kindTick}
+}
+
+// behind is how long something waited that was made at a time; 0 where nothing was.
+func behind(now, at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return now.Sub(at).Nanoseconds()
+}
+
+func (p piece) entry(now time.Time, kind string) inputEntry {
+	return inputEntry{Kind: kind, PCM: speech.Bytes(p.chunk.Samples), Rate: p.chunk.Rate, Ended: p.ended, Error: errorOf(p.err), Last: p.last, Behind: behind(now, p.at)}
 }
 
 func saidEntry(now time.Time, in said) inputEntry {
@@ -305,14 +323,15 @@ func (e inputEntry) read(now time.Time, peers map[int]Peer) (input, error) {
 		}
 		return joined{peer, Hello{Seat: e.Seat, Resume: e.Resume, After: e.After, Order: e.Order}}, nil
 	case kindHeard:
-		return heard{transcript: speech.Transcript{Text: e.Text, Final: e.Final}, ended: e.Ended, err: e.Error.error()}, nil
+		return heard{transcript: speech.Transcript{Text: e.Text, Final: e.Final}, ended: e.Ended, err: e.Error.error(), at: e.at(now)}, nil
 	case kindSaid:
 		return e.readSaid(now)
 	case kindTaken:
 		return taken{}, nil
 	case kindSpoken:
-		chunk := speech.Chunk{Samples: speech.Samples(e.PCM), Rate: e.Rate}
-		return piece{chunk: chunk, ended: e.Ended, err: e.Error.error(), last: e.Last}, nil
+		return e.readPiece(now), nil
+	case kindFilled:
+		return filled(e.readPiece(now)), nil
 	case kindOffered:
 		return offered{}, nil
 	case kindTick:
@@ -337,8 +356,16 @@ func (e inputEntry) read(now time.Time, peers map[int]Peer) (input, error) {
 	return nil, errBadEntry
 }
 
+// at is when it was made.
+func (e inputEntry) at(now time.Time) time.Time { return now.Add(-time.Duration(e.Behind)) }
+
+func (e inputEntry) readPiece(now time.Time) piece {
+	chunk := speech.Chunk{Samples: speech.Samples(e.PCM), Rate: e.Rate}
+	return piece{chunk: chunk, ended: e.Ended, err: e.Error.error(), last: e.Last, at: e.at(now)}
+}
+
 func (e inputEntry) readSaid(now time.Time) (input, error) {
-	in := said{ended: e.Ended, err: e.Error.error(), at: now.Add(-time.Duration(e.Behind))}
+	in := said{ended: e.Ended, err: e.Error.error(), at: e.at(now)}
 	if e.Asks != nil {
 		in.asks = &question{turn.Question(*e.Asks), make(chan turn.Answer, 1)}
 	}

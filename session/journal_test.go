@@ -48,7 +48,7 @@ func record(t *testing.T, cfg session.Config, play func(*client)) []byte {
 
 func replayed(t *testing.T, journal []byte) session.Replayed {
 	t.Helper()
-	r, err := session.Replay(bytes.NewReader(journal), deterministic.Engine{})
+	r, err := session.Replay(bytes.NewReader(journal), deterministic.Engine{}, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, journal)
 	}
@@ -90,7 +90,7 @@ func play(c *client, seed uint64) {
 
 // TestAJournalReplaysToTheSameEvents records a hundred sessions of every kind and runs them again.
 func TestAJournalReplaysToTheSameEvents(t *testing.T) {
-	events, sounds := 0, 0
+	events, sounds, phrases := 0, 0, 0
 	for seed := range uint64(100) {
 		cfg := session.Config{Mock: deterministic.Engine{Pace: time.Duration(seed%3) * 60 * time.Millisecond}}
 		if seed%2 == 0 {
@@ -114,6 +114,11 @@ func TestAJournalReplaysToTheSameEvents(t *testing.T) {
 				&drone{rate: 16000},
 			}[:1+seed%2]
 		}
+		if seed%9 == 2 || seed%9 == 4 { // whose agent is so slow that phrases are said, and broken off
+			cfg.Agents = agents(steps(after{700 * time.Millisecond, delta("Let me see")}, after{0, callsTool},
+				after{time.Duration(seed) * 30 * time.Millisecond, toolReturns}, after{0, delta("It is noon.")}, after{0, done}))
+			cfg.Agents[0].Filler, cfg.Agents[0].FillerAfter = aWhile, time.Duration(1+seed%7)*100*time.Millisecond
+		}
 		journal := record(t, cfg, func(c *client) { play(c, seed) })
 		r := replayed(t, journal)
 		if r.Different != nil {
@@ -126,11 +131,12 @@ func TestAJournalReplaysToTheSameEvents(t *testing.T) {
 			t.Fatalf("session %d: the journal has the resume token", seed)
 		}
 		events += r.Events
+		phrases += strings.Count(string(journal), `"filler":true`)
 		sounds += strings.Count(string(journal), `"type":"response.audio.delta"`)
 	}
 	t.Logf("%d events came out the same, %d of them sound", events, sounds)
-	if sounds < 1000 {
-		t.Errorf("only %d of the events are sound", sounds)
+	if sounds < 1000 || phrases < 100 {
+		t.Errorf("only %d of the events are sound, %d of them phrases", sounds, phrases)
 	}
 }
 
@@ -174,7 +180,7 @@ func TestAJournalCutOff(t *testing.T) {
 	journal := record(t, session.Config{}, func(c *client) { c.send(protocol.MockedTurnTrigger{}) })
 	end := bytes.IndexByte(journal, '\n') + 1
 	for n := end; n < len(journal); n += 7 {
-		r, err := session.Replay(bytes.NewReader(journal[:n]), deterministic.Engine{})
+		r, err := session.Replay(bytes.NewReader(journal[:n]), deterministic.Engine{}, nil)
 		if err != nil || r.Different != nil && r.Different.Want != "" {
 			t.Fatalf("cut at %d: %v %+v", n, err, r.Different)
 		}
@@ -184,7 +190,7 @@ func TestAJournalCutOff(t *testing.T) {
 func TestWhatIsNoJournal(t *testing.T) {
 	for _, text := range []string{"", "{}", "not json", `{"journal":2}`, `{"journal":1,"id":"x","protocol":2}` + "\n" + `{"in":{"kind":"magic"}}` + "\n{}",
 		`{"journal":1,"id":"x","protocol":2}` + "\n" + `{"in":{"kind":"taken"}}` + "\n{}"} {
-		if r, err := session.Replay(strings.NewReader(text), deterministic.Engine{}); err == nil {
+		if r, err := session.Replay(strings.NewReader(text), deterministic.Engine{}, nil); err == nil {
 			t.Errorf("%q was taken: %+v", text, r)
 		}
 	}
@@ -235,6 +241,6 @@ func FuzzReplay(f *testing.F) {
 		f.Add([]byte(spoken + asked + said + voice + "\n"))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, _ = session.Replay(bytes.NewReader(b), deterministic.Engine{})
+		_, _ = session.Replay(bytes.NewReader(b), deterministic.Engine{}, nil)
 	})
 }

@@ -481,3 +481,32 @@ func counted() recogniser {
 		yield(speech.Transcript{Text: strconv.Itoa(n), Final: true}, nil)
 	}
 }
+
+// An hour of silence at the speed of speech: ten minutes of it are taken, the client is told once, and after the commit,
+// with which nothing was recognised, the next turn is as any other.
+func TestAnHourOfSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		heard := time.Duration(0)
+		listens := recogniser(func(_ context.Context, audio iter.Seq[[]int16], yield func(speech.Transcript, error) bool) {
+			for samples := range audio {
+				heard += speech.Duration(len(samples), speech.Rate)
+			}
+			yield(speech.Transcript{Final: true}, nil)
+		})
+		c := connect(t, version2(agentBacked(listens, says("Yes."))))
+		c.next()
+		second := silence(time.Second)
+		for range 3600 {
+			c.send(second)
+			time.Sleep(time.Second)
+		}
+		c.expect("listening", "! audio_too_long")
+		c.send(commit)
+		c.expect(". ", "idle")
+		if heard != 10*time.Minute {
+			t.Errorf("%v were heard", heard)
+		}
+		c.send(typed("are you there?"))
+		c.expect(". are you there?", "thinking", "response.created", "speaking", "> Yes.", "completed", "turn.metrics", "idle")
+	})
+}

@@ -38,7 +38,7 @@ type (
 	}
 
 	// heard is what the recogniser has made of the utterance; said is what the engine yields (answer.go, hearing.go), and
-	// piece what is spoken of its answer (voice.go).
+	// piece what is spoken of its answer (voice.go), or, as filled, of a phrase (filler.go).
 
 	// taken says that the recogniser took the frame that was offered to it.
 	taken struct{}
@@ -63,6 +63,8 @@ func (s *Session) take(ctx context.Context) (in input, ok bool) {
 		in = o
 	case p := <-s.answer.sounds():
 		in = p
+	case p := <-s.answer.phrase():
+		in = filled(p)
 	case s.answer.offer() <- s.answer.sentence():
 		in = offered{}
 	case <-s.timer.C:

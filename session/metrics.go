@@ -38,6 +38,7 @@ type Metrics struct {
 	firstText       prometheus.Histogram
 	firstAudio      prometheus.Histogram
 	gateway         prometheus.Histogram
+	tokens          *prometheus.CounterVec
 	alone           prometheus.Gauge
 	resumes         *prometheus.CounterVec
 	takeovers       prometheus.Counter
@@ -61,7 +62,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		stt:        histogram("vela_stt_seconds", "From the end of speech to the final transcript."),
 		firstText:  histogram("vela_first_text_seconds", "From the question, as final text, to the first text of the answer."),
 		firstAudio: histogram("vela_first_audio_seconds", "From the question, as final text, to the first sound of the answer that was sent."),
-		gateway:    histogram("vela_gateway_seconds", "What the gateway itself added to that: how long the first text waited for its session."),
+		gateway:    histogram("vela_gateway_seconds", "What the gateway itself added on the way to the first text and the first sound: how long what was recognised, answered and spoken waited for its session."),
+		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vela_tokens_total", Help: "Tokens that models counted, of what they were asked and of what they answered.",
+		}, []string{"kind"}),
 		alone: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "vela_sessions_alone", Help: "Sessions that run without a peer, waiting to be resumed.",
 		}),
@@ -77,7 +81,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, recovered := range []bool{true, false} {
 		m.resumes.WithLabelValues(strconv.FormatBool(recovered)) // there from the start: a rate needs a zero
 	}
-	r.MustRegister(m.turns, m.errors, m.duration, m.stt, m.firstText, m.firstAudio, m.gateway, m.alone, m.resumes, m.takeovers, m.events,
+	r.MustRegister(m.turns, m.errors, m.duration, m.stt, m.firstText, m.firstAudio, m.gateway, m.tokens, m.alone, m.resumes, m.takeovers, m.events,
 		m.journalFailures, m.storeFailures)
 	return m
 }
@@ -97,19 +101,19 @@ func (s *Session) turnOver(a *answer, outcome string, cause error) {
 	if outcome == outcomeFailed {
 		s.trace.fail(cause, protocol.CodeAgentFailed)
 	}
-	s.trace.used(a.usage)
+	s.trace.used(a.usage, a.times.added())
 	s.trace.end(s.now, outcome)
 	if a.hold != nil {
 		s.trace = a.hold.trace // what the user says goes on
 	}
 }
 
-// recognised counts and traces the final transcript.
-func (s *Session) recognised() {
+// countRecognised counts and traces the final transcript.
+func (s *Session) countRecognised() {
 	if s.cfg.Metrics != nil {
 		s.cfg.Metrics.stt.Observe(s.since(s.hearing.ended).Seconds())
 	}
-	s.spoken().endHalf(s.now)
+	s.speechTrace().endHalf(s.now)
 }
 
 // counted is what a session has added to the metrics that all share. Owned by Run.
@@ -159,10 +163,14 @@ func (m *Metrics) turnEnded(a *answer, outcome string, now time.Time) {
 	}
 	t := a.times
 	m.turns.WithLabelValues(outcome).Inc()
-	m.duration.WithLabelValues(outcome, string(a.kind())).Observe((now.Sub(t.asked) + t.stt).Seconds())
+	m.duration.WithLabelValues(outcome, string(a.kind())).Observe(t.total(now).Seconds())
 	if !t.first.IsZero() {
 		m.firstText.Observe(t.first.Sub(t.asked).Seconds())
-		m.gateway.Observe(t.gateway.Seconds())
+		m.gateway.Observe(t.added().Seconds())
+	}
+	if u := a.usage; u != nil {
+		m.tokens.WithLabelValues("prompt").Add(float64(u.PromptTokens))
+		m.tokens.WithLabelValues("completion").Add(float64(u.CompletionTokens))
 	}
 	if !t.sound.IsZero() {
 		m.firstAudio.Observe(t.sound.Sub(t.asked).Seconds())

@@ -77,6 +77,8 @@ func TestMetricsOfTurns(t *testing.T) {
 			"vela_first_text_seconds{} 3 0.200",
 			"vela_gateway_seconds{} 3 0.000",
 			"vela_stt_seconds{} 1 0.200",
+			"vela_tokens_total{completion} 4",
+			"vela_tokens_total{prompt} 30",
 			"vela_turn_seconds{agent,cancelled} 1 0.050",
 			"vela_turn_seconds{agent,completed} 1 0.400",
 			"vela_turn_seconds{agent,interrupted} 1 0.150",

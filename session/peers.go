@@ -44,7 +44,7 @@ func (s *Session) join(p Peer, h Hello) {
 		a.voice.resume(s.since(s.alone))
 	}
 	s.returned()
-	s.seats[h.Seat], s.orders[h.Seat] = p, h.Order
+	s.seats[h.Seat], s.orders[h.Seat], s.streams[h.Seat] = p, h.Order, nil
 	first := !s.joined
 	s.joined = true
 	s.countAlone(false)

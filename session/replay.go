@@ -43,12 +43,12 @@ var errBadEntry = errors.New("no input of a session")
 const maxLine = 4 << 20
 
 // Replay runs a journal again and compares what comes of it. mock is the fixed turn, whose words are part of what is
-// compared. Its error is about the journal: one that cannot be read is not one that differs. A last line that was cut
+// compared, and so are the packets of codec, which may be nil where the journal has no Opus: another libopus makes others. Its error is about the journal: one that cannot be read is not one that differs. A last line that was cut
 // off, as a crash leaves it, is passed over.
-func Replay(r io.Reader, mock Mock) (Replayed, error) {
+func Replay(r io.Reader, mock Mock, codec speech.Codec) (Replayed, error) {
 	p := &player{lines: bufio.NewScanner(r), peers: map[int]Peer{}}
 	p.lines.Buffer(nil, maxLine)
-	if err := p.head(mock); err != nil {
+	if err := p.head(mock, codec); err != nil {
 		return p.out, err
 	}
 	for p.next() {
@@ -94,7 +94,7 @@ func (p *player) next() bool {
 }
 
 // head makes the session as it was.
-func (p *player) head(mock Mock) error {
+func (p *player) head(mock Mock, codec speech.Codec) error {
 	var h journalHead
 	if !p.next() || json.Unmarshal(p.text, &h) != nil || h.Journal == 0 {
 		return errors.New("this is no journal of a session: its first line says nothing about one")
@@ -108,7 +108,7 @@ func (p *player) head(mock Mock) error {
 		Log: slog.New(slog.DiscardHandler),
 	}
 	for _, a := range h.Agents {
-		cfg.Agents = append(cfg.Agents, NamedEngine{Name: a.Name, Engine: recorded{}, Ponder: a.Ponder})
+		cfg.Agents = append(cfg.Agents, NamedEngine{Name: a.Name, Engine: recorded{}, Ponder: a.Ponder, Filler: a.Filler, FillerAfter: a.FillerAfter})
 	}
 	if h.Transcriber {
 		cfg.Transcriber = recorded{}
@@ -116,7 +116,7 @@ func (p *player) head(mock Mock) error {
 	for range min(h.Voices, maxVoices) {
 		cfg.Synthesizers = append(cfg.Synthesizers, recorded{})
 	}
-	cfg.Allowance = p
+	cfg.Allowance, cfg.Codec = p, codec
 	if h.VAD != nil {
 		cfg.Detector, cfg.VAD = func() VoiceDetector { return p }, *h.VAD
 	}

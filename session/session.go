@@ -14,7 +14,9 @@
 //
 // The files: mailbox.go is the one way in, peers.go who sits where, fsm.go the table of phases, settings.go what is in
 // force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, voice.go the sound of an
-// answer, handsfree.go how speech begins and ends by itself, hold.go what it does to an answer, tools.go and approvals.go what an agent does and may do on the way, activity.go what is seen of that, history.go
+// answer and filler.go what is said while there is none, handsfree.go how speech begins and ends by itself, hold.go what it
+// does to an answer, opus.go how sound may be written, tools.go and approvals.go what an
+// agent does and may do on the way, activity.go what is seen of that, history.go
 // what is remembered, events.go the numbered events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a session
 // beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is how
 // much a client may say, times.go, metrics.go and trace.go say where the time went.
@@ -31,6 +33,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"vela/protocol"
+	"vela/session/speech"
 	"vela/turn"
 )
 
@@ -67,7 +70,8 @@ type Config struct {
 	// Synthesizers speak the answers of clients that want to hear them: the first one, and the next when one fails.
 	// None: answers are text alone.
 	Synthesizers []Synthesizer
-	Allowance    Allowance // what the audio of agent-backed turns is taken from; nil is without limit
+	Codec        speech.Codec // for clients that want Opus; nil: they are told that there is none
+	Allowance    Allowance    // what the audio of agent-backed turns is taken from; nil is without limit
 
 	MaxAudio    time.Duration // of one turn; default 10 minutes
 	Recognise   time.Duration // how long the final transcript may take after the commit; default 30 s
@@ -96,6 +100,11 @@ type NamedEngine struct {
 	// Ponder is what is shown in turn while the agent is silent, as a status: the first phrase at once, another every
 	// 3 s. None: nothing is shown.
 	Ponder []string
+
+	// Filler is what is said in turn, where the answer is spoken, while nothing else is to be heard: the first phrase
+	// after FillerAfter, another 15 s later, then ever more rarely. None: nothing is said.
+	Filler      []string
+	FillerAfter time.Duration // default 4 s
 }
 
 // Peer shows the session's events to one client. The session calls it from its own goroutine only: neither method may
@@ -135,16 +144,17 @@ type Session struct {
 	alone     time.Time     // since when nobody is
 	history   []turn.Message
 	events    eventLog
-	items     int             // utterances and typed turns so far: they make the ids
-	turns     int             // answers so far: they make the ids
-	chunks    int             // appended to the deterministic turn that is being listened to
-	hearing   *utterance      // nil unless speech is being heard or recognised
-	cut       *cut            // the last answer that ended before all of its sound was acknowledged
-	answer    *answer         // nil unless an engine runs
-	standing  map[string]bool // what the person answered for good, by tool
-	sttTook   time.Duration   // how long the recogniser took for what is about to be asked
-	now       time.Time       // when the present input was taken: the only clock behind the mailbox
-	lastSeen  time.Time       // when a client last sent something, or an answer ended: then it is the user's turn
+	items     int                   // utterances and typed turns so far: they make the ids
+	turns     int                   // answers so far: they make the ids
+	chunks    int                   // appended to the deterministic turn that is being listened to
+	streams   [seats]speech.Decoder // of the peers that have sent Opus
+	hearing   *utterance            // nil unless speech is being heard or recognised
+	cut       *cut                  // the last answer that ended before all of its sound was acknowledged
+	answer    *answer               // nil unless an engine runs
+	standing  map[string]bool       // what the person answered for good, by tool
+	spoken    recognised            // how what is about to be asked was heard
+	now       time.Time             // when the present input was taken: the only clock behind the mailbox
+	lastSeen  time.Time             // when a client last sent something, or an answer ended: then it is the user's turn
 	timer     *time.Timer
 	children  sync.WaitGroup // engines and recognisers; Run waits for them
 	kept      Store          // nil once it fails, too
@@ -247,8 +257,10 @@ func (s *Session) step(ctx context.Context, in input) error {
 		s.say(in)
 	case piece:
 		s.sound(in)
+	case filled:
+		s.filled(in)
 	case offered:
-		s.answer.voice.taken()
+		s.taken()
 	case taken:
 		s.hearing.sent()
 	case joined:
@@ -334,7 +346,7 @@ func (s *Session) tick() error {
 	if s.isAlone() && s.since(s.alone) >= s.cfg.Window {
 		return errAbandoned
 	}
-	if s.since(s.lastSeen) >= s.cfg.Idle && (!s.inFlight() || s.unheard()) && !s.isAlone() {
+	if s.since(s.lastSeen) >= s.cfg.Idle && !s.inFlight() && !s.isAlone() {
 		return errIdle
 	}
 	s.wake()

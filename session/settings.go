@@ -66,18 +66,21 @@ func (s *Session) mock() NamedEngine { return NamedEngine{Engine: s.cfg.Mock} }
 var features = []string{"text", "audio_in", "resume", "history"}
 
 func featuresOf(cfg *Config) []string {
-	list := slices.Clip(features)
+	there := slices.Clip(features)
 	if len(cfg.Synthesizers) > 0 {
-		list = append(list, "audio_out")
+		there = append(there, "audio_out")
+	}
+	if cfg.Codec != nil {
+		there = append(there, "opus")
 	}
 	if cfg.detects() {
-		list = append(list, detected)
+		there = append(there, detected)
 	}
-	return list
+	return there
 }
 
 func defaults(cfg *Config) settings {
-	input := protocol.Format{Encoding: "pcm16", Rate: speech.Rate, Framing: "json"}
+	input := protocol.Format{Encoding: encodingPCM16, Rate: speech.Rate, Framing: "json"}
 	turns := cfg.Turns
 	if turns == "" {
 		turns = Deterministic
@@ -105,6 +108,7 @@ func (s *Session) Configure(ask protocol.SessionStart) error {
 		return err
 	}
 	s.settings = next
+	clear(s.streams[:])
 	s.openMicrophones()
 	return nil
 }
@@ -235,15 +239,11 @@ func (t *settings) applyAudio(ask *protocol.AudioFormats, cfg *Config) error {
 		return err
 	}
 	in := ask.Input
-	switch {
-	case in == nil:
+	if in == nil {
 		return nil
-	case in.Encoding != "pcm16":
-		return unsupported("audio.input.encoding", "pcm16")
-	case in.Rate < lowestRate || in.Rate > highestRate:
-		return unsupported("audio.input.rate", "8000 to 192000")
-	case in.Framing != "json" && in.Framing != "binary":
-		return unsupported("audio.input.framing", "json or binary")
+	}
+	if err := cfg.checkFormat("audio.input", in, highestRate); err != nil {
+		return err
 	}
 	t.input = *in
 	t.terms.Audio.Input = in
@@ -257,12 +257,9 @@ func (t *settings) applyOutput(out *protocol.Format, cfg *Config) error {
 		return nil
 	case len(cfg.Synthesizers) == 0:
 		return unsupported("audio.output", "none: it has no voice. Run vela engines to see why")
-	case out.Encoding != "pcm16":
-		return unsupported("audio.output.encoding", "pcm16")
-	case out.Rate < lowestRate || out.Rate > highestOut:
-		return unsupported("audio.output.rate", "8000 to 48000")
-	case out.Framing != "json" && out.Framing != "binary":
-		return unsupported("audio.output.framing", "json or binary")
+	}
+	if err := cfg.checkFormat("audio.output", out, highestOut); err != nil {
+		return err
 	}
 	t.terms.Audio.Output = out
 	return nil

@@ -177,21 +177,35 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 	return s, st.Token, nil
 }
 
-// stillThere is kept settings without what this process has not: the first agent stands in for one that is gone, and
-// text for a voice. The client is told when it resumes.
+// stillThere is kept settings without what this process has not: the first agent stands in for one that is gone, text
+// for a voice, and PCM16 for Opus. The client is told when it resumes.
 func stillThere(ask protocol.SessionStart, cfg *Config) protocol.SessionStart {
 	if cfg.agent(ask.Agent) == nil {
 		ask.Agent = ""
 	}
-	if ask.Audio != nil && len(cfg.Synthesizers) == 0 {
-		audio := *ask.Audio
-		audio.Output = nil
-		ask.Audio = &audio
-	}
 	if !cfg.detects() {
 		ask.TurnDetection, ask.VAD = "", nil
 	}
+	if ask.Audio == nil {
+		return ask
+	}
+	audio := *ask.Audio
+	if len(cfg.Synthesizers) == 0 {
+		audio.Output = nil
+	}
+	if cfg.Codec == nil {
+		audio.Input, audio.Output = withoutCodec(audio.Input), withoutCodec(audio.Output)
+	}
+	ask.Audio = &audio
 	return ask
+}
+
+// withoutCodec is the same sound as PCM16.
+func withoutCodec(f *protocol.Format) *protocol.Format {
+	if f == nil || f.Encoding != encodingOpus {
+		return f
+	}
+	return &protocol.Format{Encoding: encodingPCM16, Rate: f.Rate, Framing: f.Framing}
 }
 
 // restoring is what the kept events say about where the session was.

@@ -8,11 +8,24 @@ import (
 
 // times is where a turn's time goes, on the clock of the mailbox.
 type times struct {
-	asked   time.Time
-	first   time.Time     // the first of the answer's text; zero while there is none
-	stt     time.Duration // from the end of speech to the final transcript; 0 for a turn without speech
-	sound   time.Time     // the first of its sound; zero while there is none
-	gateway time.Duration // what waited for the session
+	recognised
+	asked time.Time
+	first time.Time // the first of the answer's text; zero while there is none
+	ready time.Time // the first sentence to be spoken; zero while there is none
+	given time.Time // when a voice took it; zero before
+	made  time.Time // the first of its sound that came; zero while there is none
+	sound time.Time // the first of it that was sent; zero while there is none
+
+	// gateway is what the answer waited for the session on the way to its first sound: whoever made something waited
+	// until it was taken, and a sentence for its voice.
+	gateway time.Duration
+}
+
+// recognised is what of a turn's time went before its question.
+type recognised struct {
+	spoken bool          // it was spoken, not typed
+	stt    time.Duration // from the end of speech to the final transcript
+	waited time.Duration // of that, for the session
 }
 
 // firstText notes when the first text was taken, and when it was yielded.
@@ -23,23 +36,54 @@ func (t *times) firstText(now, yielded time.Time) {
 	}
 }
 
-// firstAudio notes when the first sound was sent.
-func (t *times) firstAudio(now time.Time) {
-	if t.sound.IsZero() {
-		t.sound = now
+// firstSentence notes when there was one to be spoken.
+func (t *times) firstSentence(now time.Time) {
+	if t.ready.IsZero() {
+		t.ready = now
 	}
 }
+
+// firstGiven notes when a voice took it.
+func (t *times) firstGiven(now time.Time) {
+	if t.given.IsZero() && !t.ready.IsZero() {
+		t.given = now
+		t.gateway += now.Sub(t.ready)
+	}
+}
+
+// firstMade notes when the first sound was taken, and when it was made.
+func (t *times) firstMade(now, made time.Time) {
+	if t.made.IsZero() {
+		t.made = now
+		t.gateway += now.Sub(made)
+	}
+}
+
+// firstAudio notes when the first sound was sent, and says whether it was that.
+func (t *times) firstAudio(now time.Time) bool {
+	if !t.sound.IsZero() {
+		return false
+	}
+	t.sound = now
+	return true
+}
+
+// total is how long the turn has taken: since the end of speech, or since it was typed.
+func (t *times) total(now time.Time) time.Duration { return now.Sub(t.asked) + t.stt }
+
+// added is what the gateway itself added to that.
+func (t *times) added() time.Duration { return t.gateway + t.waited }
 
 // metrics is what a client is told of the turn.
 func (a *answer) metrics(now time.Time) protocol.TurnMetrics {
 	t := a.times
 	m := protocol.TurnMetrics{
 		TurnID:    a.turn,
-		GatewayMs: t.gateway.Milliseconds(),
-		TotalMs:   (now.Sub(t.asked) + t.stt).Milliseconds(),
+		GatewayMs: t.added().Milliseconds(),
+		TotalMs:   t.total(now).Milliseconds(),
 		Usage:     a.usage,
 	}
-	if t.stt > 0 {
+	if t.spoken {
 		m.SttMs = ms(t.stt)
 	}
 	if !t.first.IsZero() {

@@ -21,6 +21,10 @@ func (s *Session) call(p signal.ToolCall) {
 	a.tools = append(a.tools, turn.ToolUse{CallID: p.CallID, Name: p.ToolName, Input: object(atMost(p.Input, maxToolKept))})
 	a.tools = a.tools[max(0, len(a.tools)-maxToolsKept):]
 	s.traceCall(p.CallID, p.ToolName)
+	if a.voice != nil {
+		a.voice.pause()
+		s.play()
+	}
 	s.emit2(protocol.ToolCall{CallID: p.CallID, Name: p.ToolName, Input: object(atMost(p.Input, maxToolShown))})
 	s.begun(p)
 }

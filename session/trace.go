@@ -13,18 +13,21 @@ import (
 	"vela/protocol"
 )
 
-// One span a turn, with a child for each half of it, and in the engine's a child for each tool call. Only the session's goroutine starts and ends them, at the times of
+// One span a turn, with a child for each half of it and one for its sound, and in the engine's a child for each tool call. Only the session's goroutine starts and ends them, at the times of
 // its mailbox. Nothing that was said or answered is in a span, and of an error only its code.
 const (
 	spanTurn   = "vela.turn" // from the first audio, or what was typed, until the answer has ended
 	spanStt    = "stt"       // from the first audio to the final transcript
 	spanEngine = "engine"    // from the question to the end of the answer
 
+	spanTTS = "tts" // from when a voice takes the first sentence to the end of the answer
+
 	spanTool = "execute_tool" // and the tool's name: from a call to its result
 
-	eventSpeechEnd = "speech_end" // in stt: the last of hands-free speech, before the silence that says so
-	eventCommit    = "commit"     // in stt: the user has ended
-	eventFirstText = "first_text" // in engine: the answer begins
+	eventSpeechEnd  = "speech_end"  // in stt: the last of hands-free speech, before the silence that says so
+	eventCommit     = "commit"      // in stt: the user has ended
+	eventFirstText  = "first_text"  // in engine: the answer begins
+	eventFirstAudio = "first_audio" // in tts: its sound does
 )
 
 // The attributes. Those that do not begin with vela are of OpenTelemetry's semantic conventions. Token usage stands in
@@ -32,6 +35,7 @@ const (
 const (
 	attrTurn         = attribute.Key("vela.turn.id")
 	attrKind         = attribute.Key("vela.turn.kind")
+	attrGateway      = attribute.Key("vela.turn.gateway_ms") // what the gateway itself added
 	attrOutcome      = attribute.Key("vela.turn.outcome")
 	attrSession      = attribute.Key("session.id")
 	attrConversation = attribute.Key("gen_ai.conversation.id")
@@ -55,6 +59,7 @@ const (
 type turnTrace struct {
 	turn trace.Span
 	half trace.Span // stt, then engine; nil between them
+	tts  trace.Span // nil where nothing is spoken
 	said bool       // the answer has begun
 	code protocol.Code
 
@@ -74,7 +79,7 @@ func (s *Session) traceHearing(ctx context.Context) context.Context {
 	if s.cfg.Tracer == nil {
 		return ctx
 	}
-	t := s.spoken()
+	t := s.speechTrace()
 	*t = s.beginTrace(ctx, Agent)
 	return t.beginHalf(ctx, s.cfg.Tracer, s.now, spanStt)
 }
@@ -138,6 +143,23 @@ func (t *turnTrace) firstText(now time.Time) {
 	if t.half != nil && !t.said {
 		t.said = true
 		t.half.AddEvent(eventFirstText, trace.WithTimestamp(now))
+	}
+}
+
+// traceVoice begins the sound of the answer; what follows of it is part of that.
+func (s *Session) traceVoice() {
+	t := &s.trace
+	if t.turn == nil || t.tts != nil {
+		return
+	}
+	ctx := trace.ContextWithSpan(context.Background(), t.turn)
+	_, t.tts = s.cfg.Tracer.Start(ctx, spanTTS, trace.WithTimestamp(s.now), trace.WithAttributes(attrTurn.String(s.answer.turn)))
+}
+
+// firstAudio notes that it is to be heard from now on.
+func (t *turnTrace) firstAudio(now time.Time) {
+	if t.tts != nil {
+		t.tts.AddEvent(eventFirstAudio, trace.WithTimestamp(now))
 	}
 }
 
@@ -211,6 +233,9 @@ func (t *turnTrace) end(now time.Time, outcome string) {
 		return
 	}
 	t.endHalf(now)
+	if t.tts != nil {
+		t.tts.End(trace.WithTimestamp(now))
+	}
 	if t.code != "" {
 		outcome = outcomeFailed
 		broken(t.turn, t.code)
@@ -220,8 +245,11 @@ func (t *turnTrace) end(now time.Time, outcome string) {
 	*t = turnTrace{}
 }
 
-// used notes what the answer took.
-func (t *turnTrace) used(u *protocol.Usage) {
+// used notes what the answer took, of tokens and of the gateway's own time.
+func (t *turnTrace) used(u *protocol.Usage, gateway time.Duration) {
+	if ms := gateway.Milliseconds(); t.turn != nil && ms > 0 {
+		t.turn.SetAttributes(attrGateway.Int64(ms))
+	}
 	if t.turn != nil && u != nil {
 		t.turn.SetAttributes(attrInput.Int64(int64(u.PromptTokens)), attrOutput.Int64(int64(u.CompletionTokens)))
 	}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"iter"
@@ -28,16 +27,19 @@ type Synthesizer interface {
 // until the client has played enough of what it was sent, and is numbered, kept and sent like any other event. What was
 // heard is what the client says it has played, as text.
 const (
-	playAhead   = 400 * time.Millisecond // of sound that a client is sent before it has played it
-	chunkLength = 40 * time.Millisecond  // of sound in one event
-	madeAhead   = 10 * time.Second       // of sound that waits here; the synthesizer gets no further sentence meanwhile
-	playedLate  = time.Second            // after the end of the sound a client has not acknowledged all of it
-	neverAcks   = 2 * time.Second        // after which a client that has acknowledged nothing is sent sound by the clock
-	ackedLate   = 2 * time.Second        // how long after an answer's end what was played still counts
-	slowSpeech  = 90 * time.Millisecond  // a byte of text, while it is not known how long its sentence is: nobody speaks slower
-	longSpeech  = 2 * time.Minute        // of sound in one sentence: a voice that makes more has failed
-	voiceSilent = 90 * time.Second       // after which a voice has failed: those of this program say so themselves before
-	longestAck  = 1 << 40                // ms: what is more counts as this
+	playAhead    = 400 * time.Millisecond // of sound that a client is sent before it has played it
+	chunkLength  = speech.PacketLength    // of sound in one event
+	madeAhead    = 10 * time.Second       // of sound that waits here; the synthesizer gets no further sentence meanwhile
+	playedLate   = time.Second            // after the end of the sound a client has not acknowledged all of it
+	neverAcks    = 2 * time.Second        // after which a client that has acknowledged nothing is sent sound by the clock
+	stalledFor   = time.Minute            // after which a client that has stopped playing in the middle is sent no more
+	ackedLate    = 2 * time.Second        // how long after an answer's end what was played still counts
+	slowSpeech   = 90 * time.Millisecond  // a byte of text, while it is not known how long its sentence is: nobody speaks slower
+	longSpeech   = 2 * time.Minute        // of sound in one sentence: a voice that makes more has failed
+	voiceSilent  = 90 * time.Second       // after which a voice has failed: those of this program say so themselves before
+	fewSentences = 4                      // are waiting: then more of the text is cut
+	cutAtOnce    = 1 << 10                // bytes of it
+	longestAck   = 1 << 40                // ms: what is more counts as this
 )
 
 // maxPiece bounds what a voice hands over at once, in samples: it has to fit into a line of the journal.
@@ -45,6 +47,7 @@ const maxPiece = 1 << 16
 
 // voice is the sound of one answer. Positions in it are in samples of what is sent, from the answer's beginning.
 type voice struct {
+	uncut   []byte // of the answer's text
 	cutter  speech.Sentences
 	waiting []speech.Sentence    // for the synthesizer
 	say     chan speech.Sentence // to it; closed after the last one
@@ -55,6 +58,7 @@ type voice struct {
 	in       int               // Hz, of what resample takes
 	resample *speech.Resampler // nil where the synthesizer's rate is right
 	pcm      []int16           // made, and not sent
+	packets  speech.Encoder    // nil: it is sent as PCM16
 	begun    int               // where the sentence begins that is being made
 
 	words  []word
@@ -62,13 +66,25 @@ type voice struct {
 	marked int // words of sentences that have ended
 
 	sent, played int
-	acked        bool      // something has been
-	firstSent    time.Time // zero until then
+	acked        bool        // something has been
+	ackedAt      time.Time   // when that last became more, or somebody came back
+	kept         []keptSound // what was sent and has not been played, in the log
+	firstSent    time.Time   // zero until then
 	lastSent     time.Time
 
 	whole  bool // the answer's text is
 	closed bool // say is
+	failed int  // voices that have
 	mute   bool // every voice has failed: the rest is text alone
+	lost   bool // the client plays no more: the rest is text that nobody has heard
+
+	filler filler
+}
+
+// keptSound is the event of some sound, and where that ends.
+type keptSound struct {
+	seq uint64
+	end int
 }
 
 // word is a word of the answer: where its text ends, in bytes, and its sound.
@@ -79,9 +95,10 @@ type word struct {
 // piece is one thing that the synthesizer makes of a sentence, or that it has ended.
 type piece struct {
 	chunk speech.Chunk
-	ended bool  // the sentence; with err: broken off, some of it has been made
-	err   error // of the voice that spoke
-	last  bool  // with err: there is no other voice
+	ended bool      // the sentence; with err: broken off, some of it has been made
+	err   error     // of the voice that spoke
+	last  bool      // with err: there is no other voice
+	at    time.Time // when it was made
 }
 
 // offered says that the synthesizer took the sentence that was offered to it.
@@ -95,6 +112,14 @@ func (s *Session) startVoice(ctx context.Context, a *answer) {
 	}
 	a.voice = &voice{rate: out.Rate, say: make(chan speech.Sentence), pieces: make(chan piece, 4)}
 	v := a.voice
+	if out.Encoding == encodingOpus {
+		var err error
+		if v.packets, err = s.cfg.Codec.Encoder(out.Rate); err != nil {
+			a.voice = nil
+			s.emit(s.wireError(err, protocol.CodeSpeechFailed))
+			return
+		}
+	}
 	s.spawn(func() { v.run(ctx, s.cfg.Synthesizers) })
 }
 
@@ -172,6 +197,7 @@ func (v *voice) speak(ctx context.Context, with Synthesizer, text string) (begun
 }
 
 func (v *voice) hand(ctx context.Context, p piece) bool {
+	p.at = time.Now()
 	select {
 	case v.pieces <- p:
 		return true
@@ -219,15 +245,25 @@ func (a *answer) sentence() speech.Sentence {
 // add is more of the answer's text; all of it has come when whole is true.
 func (v *voice) add(delta string, whole bool) {
 	v.whole = whole
-	if v.mute {
+	if v.silent() {
 		return
 	}
-	sentences := v.cutter.Add(delta)
-	if whole {
+	v.uncut = append(v.uncut, delta...)
+	v.queue(v.cut())
+}
+
+// cut is the next sentences, as long as few are waiting: an agent may write far more at once than anybody has heard.
+func (v *voice) cut() (sentences []speech.Sentence) {
+	for len(v.uncut) > 0 && len(v.waiting)+len(sentences) < fewSentences {
+		n := min(len(v.uncut), cutAtOnce)
+		sentences = append(sentences, v.cutter.Add(string(v.uncut[:n]))...)
+		v.uncut = v.uncut[n:]
+	}
+	if v.whole && len(v.uncut) == 0 {
+		v.uncut = nil
 		sentences = append(sentences, v.cutter.Flush()...)
 	}
-	v.waiting = append(v.waiting, sentences...)
-	v.settle()
+	return sentences
 }
 
 // settle passes over sentences with nothing to say when their turn comes, and lets the synthesizer go after the last.
@@ -235,9 +271,9 @@ func (v *voice) settle() {
 	for len(v.spoken) == 0 && len(v.waiting) > 0 && v.waiting[0].Spoken == "" {
 		v.words = append(v.words, word{v.waiting[0].End, v.made()})
 		v.marked = len(v.words)
-		v.waiting = v.waiting[1:]
+		v.waiting = append(v.waiting[1:], v.cut()...)
 	}
-	if v.whole && len(v.waiting) == 0 && !v.closed {
+	if v.whole && len(v.waiting) == 0 && len(v.uncut) == 0 && !v.closed {
 		v.closed = true
 		close(v.say)
 	}
@@ -247,6 +283,7 @@ func (v *voice) settle() {
 func (v *voice) taken() {
 	next := v.waiting[0]
 	v.waiting = v.waiting[1:]
+	v.waiting = append(v.waiting, v.cut()...)
 	v.spoken = append(v.spoken, next)
 	if len(v.spoken) == 1 {
 		v.begin()
@@ -282,6 +319,7 @@ func (v *voice) end(broken bool) {
 	if len(v.spoken) > 0 {
 		v.begin()
 	}
+	v.tail()
 	v.settle()
 }
 
@@ -334,10 +372,16 @@ func (v *voice) take(c speech.Chunk) error {
 // next takes the sound and the words of the next event; false while there is not enough, or enough is under way.
 func (v *voice) next(now time.Time, text string) (start int, pcm []int16, words string, ok bool) {
 	n := v.samples(chunkLength)
-	if len(v.pcm) < n && len(v.spoken) > 0 || len(v.pcm) == 0 {
+	more := len(v.spoken) > 0 && v.filler.left == 0 || v.packets != nil && v.filler.sound != nil
+	if len(v.pcm) < n && more || len(v.pcm) == 0 {
 		return 0, nil, "", false
 	}
+	v.fill(n)
 	n = min(n, len(v.pcm))
+	filler := v.filler.left > 0
+	if filler {
+		n = min(n, v.filler.left) // an event is of the one or of the other
+	}
 	if v.sent+n > v.played+v.samples(v.allowed(now)) {
 		return 0, nil, "", false
 	}
@@ -349,9 +393,12 @@ func (v *voice) next(now time.Time, text string) (start int, pcm []int16, words 
 		from = v.words[v.told-1].end
 	}
 	to := from
-	for v.told < len(v.words) && (v.startOf(v.told) < v.sent || v.words[v.told].at <= v.sent) { // or it has no sound
+	for !filler && v.told < len(v.words) && (v.startOf(v.told) < v.sent || v.words[v.told].at <= v.sent) { // or it has no sound
 		to = v.words[v.told].end
 		v.told++
+	}
+	if filler {
+		v.filler.left -= n
 	}
 	if v.firstSent.IsZero() {
 		v.firstSent = now
@@ -404,7 +451,22 @@ func (v *voice) over(now time.Time) bool {
 
 // allSent says whether no more sound comes.
 func (v *voice) allSent() bool {
-	return v.whole && len(v.pcm) == 0 && (v.mute || v.closed && len(v.spoken) == 0)
+	return v.whole && len(v.pcm) == 0 && (v.silent() || v.closed && len(v.spoken) == 0)
+}
+
+// silent says whether no more of the answer is spoken.
+func (v *voice) silent() bool { return v.mute || v.lost }
+
+// stallsAt is when a client that has played some of the sound, and not all that it was sent, has stopped for good; false
+// while there is none such.
+func (v *voice) stallsAt() (time.Time, bool) {
+	return later(v.lastSent, v.ackedAt).Add(stalledFor), v.acked && v.played < v.sent && !v.silent() && !v.allSent()
+}
+
+// abandon sends no more sound.
+func (v *voice) abandon() {
+	v.hush()
+	v.lost, v.waiting, v.spoken, v.uncut, v.pcm, v.filler = true, nil, nil, nil, nil, filler{}
 }
 
 // deadline is when the client must have played what it was sent. One that acknowledges nothing played what came before
@@ -413,13 +475,14 @@ func (v *voice) deadline() time.Time {
 	return v.lastSent.Add(min(v.duration(v.sent-v.played), playAhead) + playedLate)
 }
 
-// goOn goes on with the clocks after a hold: the one that a client without acknowledgements is played by, and the one that
-// the rest is waited for by.
+// goOn goes on with the clocks after a hold: those that a client's playing is waited for by, and those of phrases.
 func (v *voice) goOn(away, held time.Duration) {
 	v.resume(away)
 	if !v.lastSent.IsZero() {
 		v.lastSent = v.lastSent.Add(held)
 	}
+	f := &v.filler
+	f.quiet, f.last = f.quiet.Add(held), f.last.Add(held)
 }
 
 // resume goes on with the clock for a client that was away for so long.
@@ -427,25 +490,38 @@ func (v *voice) resume(away time.Duration) {
 	if !v.firstSent.IsZero() {
 		v.firstSent = v.firstSent.Add(away)
 	}
+	v.ackedAt = later(v.lastSent, v.ackedAt).Add(away)
 }
 
 // remains is what counts of a sound that has ended. The sound itself, and what still waits to be made, are let go of.
 func (v *voice) remains() *voice {
-	return &voice{rate: v.rate, words: v.words, sent: v.sent, played: v.played, acked: v.acked, mute: v.mute}
+	return &voice{rate: v.rate, words: v.words, sent: v.sent, played: v.played, acked: v.acked, mute: v.mute, kept: v.kept}
 }
 
 // speak gives the answer's text to its voice.
 func (s *Session) speak(delta string, whole bool) {
 	if v := s.answer.voice; v != nil {
+		v.filler.quiet = s.now
 		v.add(delta, whole)
 		s.play()
 	}
 }
 
+// taken follows a sentence that a voice took.
+func (s *Session) taken() {
+	s.answer.times.firstGiven(s.now)
+	s.traceVoice()
+	s.answer.voice.taken()
+}
+
 // sound is what the synthesizer has made.
 func (s *Session) sound(p piece) {
 	v := s.answer.voice
+	if v.lost {
+		return
+	}
 	if p.err == nil && !p.ended && !v.mute {
+		s.answer.times.firstMade(s.now, p.at)
 		p.err = v.take(p.chunk)
 		p.last = true // a rate that speak let through: only in a journal that was tampered with
 	}
@@ -464,10 +540,11 @@ func (s *Session) voiceFailed(p piece) {
 	if v.mute {
 		return
 	}
+	v.failed++
 	words := errVoiceChanged
 	if p.last {
 		words = errVoiceLost
-		v.mute, v.waiting, v.spoken = true, nil, nil // what has been made is still played
+		v.mute, v.waiting, v.spoken, v.uncut = true, nil, nil, nil // what has been made is still played
 	} else if p.ended {
 		v.end(true)
 	}
@@ -479,21 +556,41 @@ func (s *Session) voiceFailed(p piece) {
 // waits.
 func (s *Session) play() {
 	a := s.answer
-	if a == nil || a.voice == nil || a.hold != nil {
+	if a == nil || a.voice == nil {
 		return
 	}
 	v := a.voice
+	if a.offer() != nil {
+		a.times.firstSentence(s.now)
+	}
+	if a.hold != nil {
+		return
+	}
+	if at, ok := v.stallsAt(); ok && !s.isAlone() && !at.After(s.now) {
+		s.log.Info("the client has stopped playing", "answer", a.id)
+		v.abandon()
+	}
+	s.fill()
 	text := a.text.String()
 	for !s.isAlone() {
+		filler := v.filler.left > 0
 		start, pcm, words, ok := v.next(s.now, text)
 		if !ok {
 			break
 		}
-		a.times.firstAudio(s.now)
+		chunk, err := v.encode(pcm)
+		if err != nil {
+			v.pcm = nil
+			s.voiceFailed(piece{err: err, last: true})
+			break
+		}
+		if !filler && a.times.firstAudio(s.now) {
+			s.trace.firstAudio(s.now)
+		}
 		s.emit2(protocol.ResponseAudioDelta{
-			ResponseID: a.id, StartMs: v.duration(start).Milliseconds(), Text: words,
-			Chunk: base64.StdEncoding.EncodeToString(speech.Bytes(pcm)),
+			ResponseID: a.id, StartMs: v.duration(start).Milliseconds(), Text: words, Filler: filler, Chunk: chunk,
 		})
+		v.kept = append(v.kept, keptSound{s.events.last, v.sent})
 	}
 	if a.ended && v.over(s.now) {
 		s.completeAnswer()
@@ -507,7 +604,13 @@ func (v *voice) nextTick(now time.Time, alone bool) time.Duration {
 	switch {
 	case v.allSent():
 		return v.deadline().Sub(now)
-	case alone || v.acked || v.firstSent.IsZero() || len(v.pcm) == 0:
+	case alone:
+		return time.Hour
+	}
+	if at, ok := v.stallsAt(); ok {
+		return at.Sub(now)
+	}
+	if v.acked || v.firstSent.IsZero() || len(v.pcm) == 0 {
 		return time.Hour
 	}
 	return max(chunkLength, neverAcks-now.Sub(v.firstSent))
@@ -520,11 +623,18 @@ func (s *Session) acknowledge(m protocol.PlaybackAck) error {
 	case m.PlayedMs < 0:
 		return errPlayed
 	case s.answer != nil && s.answer.id == m.ResponseID && s.answer.voice != nil:
-		s.answer.voice.ack(played)
+		v := s.answer.voice
+		before := v.played
+		v.ack(played)
+		if v.played > before {
+			v.ackedAt = s.now
+		}
+		s.spend(v)
 		s.play()
 	case s.cut != nil && s.cut.id == m.ResponseID && s.since(s.cut.at) <= ackedLate:
 		before := s.cut.voice.heard()
 		s.cut.voice.ack(played)
+		s.spend(s.cut.voice)
 		if s.cut.voice.heard() > before {
 			s.correct(s.cut)
 		}
@@ -532,10 +642,12 @@ func (s *Session) acknowledge(m protocol.PlaybackAck) error {
 	return nil
 }
 
-// unheard says whether the sound of the answer has waited for too long for a client that plays no more.
-func (s *Session) unheard() bool {
-	a := s.answer
-	return a != nil && a.ended && a.voice != nil && s.since(a.voice.lastSent) >= s.cfg.Idle
+// spend lets the log forget the sound that was played: whoever comes back needs no more of it than what it spoke.
+func (s *Session) spend(v *voice) {
+	for len(v.kept) > 0 && v.kept[0].end <= v.played {
+		s.events.spend(v.kept[0].seq)
+		v.kept = v.kept[1:]
+	}
 }
 
 // played is what a client says it has played.

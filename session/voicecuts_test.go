@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"vela/protocol"
 	"vela/session"
 	"vela/session/speech"
+	"vela/turn"
 )
 
 // A person hears answers over a connection that is cut at random, and interrupts them. What their player has played, by
@@ -48,6 +50,10 @@ type soloist struct {
 func (v *soloist) Synthesize(ctx context.Context, text string) iter.Seq2[speech.Chunk, error] {
 	return func(yield func(speech.Chunk, error) bool) {
 		c := v.of
+		if slices.Contains(aWhile, text) {
+			v.phrase(ctx, yield)
+			return
+		}
 		left := speech.Count(time.Duration(len(text))*50*time.Millisecond, speech.Rate)
 		c.mu.Lock()
 		n, breaks := len(c.lines), -1
@@ -76,6 +82,22 @@ func (v *soloist) Synthesize(ctx context.Context, text string) iter.Seq2[speech.
 			if !yield(speech.Chunk{Samples: samples, Rate: speech.Rate}, nil) {
 				return
 			}
+		}
+	}
+}
+
+// phrase is a second of silence, in which nothing is numbered, or a failure.
+func (v *soloist) phrase(ctx context.Context, yield func(speech.Chunk, error) bool) {
+	v.of.mu.Lock()
+	breaks := v.fails > 0 && v.of.r.IntN(v.fails) == 0
+	v.of.mu.Unlock()
+	for range 25 {
+		if sleep(ctx, v.pause) != nil || !yield(hum(40*time.Millisecond, speech.Rate), nil) {
+			return
+		}
+		if breaks {
+			yield(speech.Chunk{}, errors.New("out of breath"))
+			return
 		}
 	}
 }
@@ -125,6 +147,7 @@ type played struct {
 	text    strings.Builder
 	told    strings.Builder
 	first   int // number of its first sample; -1 before
+	phrases []span
 	got     int // samples
 	played  int
 	acked   int // -1: nothing
@@ -134,6 +157,18 @@ type played struct {
 	heard   string
 	whole   bool // it was completed
 	muted   bool // the last voice failed
+}
+
+// span is the samples of a phrase, in the sound of an answer.
+type span struct{ from, to int }
+
+// own is how many of the first samples of an answer's sound are its own.
+func (a *played) own(of int) int {
+	n := of
+	for _, s := range a.phrases {
+		n -= max(0, min(of, s.to)-s.from)
+	}
+	return n
 }
 
 // person is the client: its connections, one after the other, and its player.
@@ -239,7 +274,7 @@ func (p *person) note(m protocol.Message) {
 		a.muted = a.muted || strings.Contains(m.Message, "as text")
 	case protocol.ResponseCompleted:
 		a.over, a.whole, a.heard = true, true, m.HeardText
-		if p.next = a.first + a.got; a.first < 0 || a.muted {
+		if p.next = a.first + a.own(a.got); a.first < 0 || a.muted {
 			p.next = -1
 		}
 		if !a.muted && a.told.String() != a.text.String() {
@@ -272,6 +307,15 @@ func (p *person) hear(a *played, m protocol.ResponseAudioDelta) {
 	if want := speech.Duration(a.got, speech.Rate).Milliseconds(); m.StartMs != want {
 		p.fault("%s: sound for %d ms where %d ms are due", a.id, m.StartMs, want)
 	}
+	if m.Filler {
+		a.phrases = append(a.phrases, span{a.got, a.got + len(samples)})
+		phrases.Add(1)
+		if slices.Max(samples) != 0 || slices.Min(samples) != 0 || m.Text != "" {
+			p.fault("%s: a phrase speaks of the answer, %q", a.id, m.Text)
+		}
+		a.got += len(samples)
+		return
+	}
 	if a.first < 0 {
 		a.first = p.numbered(uint16(samples[0]))
 		if p.next >= 0 && a.first != p.next {
@@ -279,7 +323,7 @@ func (p *person) hear(a *played, m protocol.ResponseAudioDelta) {
 		}
 	}
 	for i, s := range samples {
-		if want := uint16(a.first + a.got + i); uint16(s) != want {
+		if want := uint16(a.first + a.own(a.got) + i); uint16(s) != want {
 			p.fault("%s: sample %d of the voice where %d is due", a.id, uint16(s), want)
 			return
 		}
@@ -305,10 +349,13 @@ func (p *person) numbered(low uint16) int {
 
 // cancelled compares what the session says with what was played.
 func (p *person) cancelled(a *played, m protocol.ResponseCancelled) {
+	if a.first < 0 && a.got > 0 && m.HeardText != "" && !a.muted {
+		p.fault("%s: %q is heard, and phrases were played alone", a.id, m.HeardText)
+	}
 	if a.muted || a.first < 0 {
 		return
 	}
-	least, most := p.choir.heardOf(a.text.String(), a.first, a.played)
+	least, most := p.choir.heardOf(a.text.String(), a.first, a.own(a.played))
 	if a.late || !a.stopped {
 		least = 0 // it does not know yet
 	}
@@ -355,7 +402,7 @@ func (p *person) step() (ack []protocol.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.answer()
-	if a.stopped || a.first < 0 || p.state == protocol.Listening {
+	if a.stopped || a.got == 0 || p.state == protocol.Listening {
 		return nil
 	}
 	a.played = min(a.played+speech.Count(playerStep, speech.Rate), a.got)
@@ -411,7 +458,7 @@ func (p *person) interrupt() {
 	if item.HeardText != nil {
 		heard = *item.HeardText
 	}
-	least, most := p.choir.heardOf(a.text.String(), a.first, a.played)
+	least, most := p.choir.heardOf(a.text.String(), a.first, a.own(a.played))
 	if item.Role != "assistant" || len(heard) < least || len(heard) > most {
 		p.fault("%s: %d samples were played, the history has %q, want %q to %q; the voices: %+v", a.id, a.played, heard, a.text.String()[:least], a.text.String()[:most], p.choir.lines)
 	}
@@ -443,16 +490,33 @@ func (p *person) hears() (messages []protocol.Message) {
 
 const tale = "It is noon. The tide turns at three, and then we sail around the island. Be there. Bring something to eat!"
 
+// dallies tells the tale, with a tool that takes so long before each sentence.
+func dallies(pause time.Duration) engine {
+	return func(ctx context.Context, _ turn.Request, yield yieldSignal) {
+		for sentence := range strings.SplitAfterSeq(tale, ".") {
+			if !yield(callsTool, nil) || sleep(ctx, pause) != nil || !yield(toolReturns, nil) || !yield(delta(sentence), nil) {
+				return
+			}
+		}
+		yield(done, nil)
+	}
+}
+
 // converse has answers spoken and interrupted until there were so many cuts, and returns how many.
 func converse(t *testing.T, seed uint64) (cuts int) {
 	r := rand.New(rand.NewPCG(seed, 9))
 	c := &choir{r: rand.New(rand.NewPCG(seed, 10))}
 	pause := time.Duration(pick(r, 0, 0, 5, 20, 45)) * time.Millisecond
-	open := seed%2 == 1
-	cfg := version2(agentBacked(recogniser(counts), tells(tale)))
-	if open {
-		cfg = handsFree(agentBacked(recogniser(ears), tells(tale)))
+	agent := tells(tale)
+	if slow := pick(r, 0, 0, 300, 900, 2000); slow > 0 {
+		agent = dallies(time.Duration(slow) * time.Millisecond)
 	}
+	open := seed%2 == 1
+	cfg := version2(agentBacked(recogniser(counts), agent))
+	if open {
+		cfg = handsFree(agentBacked(recogniser(ears), agent))
+	}
+	cfg.Agents[0].Filler, cfg.Agents[0].FillerAfter = aWhile, 250*time.Millisecond
 	fails := pick(r, 0, 0, 6)
 	for range 1 + r.IntN(2) {
 		cfg.Synthesizers = append(cfg.Synthesizers, &soloist{of: c, pause: pause, fails: fails})
@@ -526,6 +590,9 @@ var compared atomic.Int64
 // coughs is how many there were, and spokenOver how many answers words have ended.
 var coughs, spokenOver atomic.Int64
 
+// phrases is how many pieces of phrases were heard.
+var phrases atomic.Int64
+
 func TestRandomCutsWhileAnswersAreSpoken(t *testing.T) {
 	most := 10_000
 	if testing.Short() {
@@ -538,12 +605,12 @@ func TestRandomCutsWhileAnswersAreSpoken(t *testing.T) {
 			t.Fatalf("seed %d", sessions)
 		}
 	}
-	t.Logf("%d cuts in %d sessions; %d interruptions compared; %d coughs, and %d answers ended by words",
-		cuts, sessions, compared.Load(), coughs.Load(), spokenOver.Load())
+	t.Logf("%d cuts in %d sessions; %d interruptions compared; %d pieces of phrases; %d coughs, and %d answers ended by words",
+		cuts, sessions, compared.Load(), phrases.Load(), coughs.Load(), spokenOver.Load())
 	if coughs.Load() < int64(most/50) || spokenOver.Load() < int64(most/500) {
 		t.Error("open microphones have heard too little")
 	}
-	if compared.Load() < int64(most/100) {
-		t.Errorf("only %d interruptions were compared", compared.Load())
+	if compared.Load() < int64(most/100) || phrases.Load() < int64(most/10) {
+		t.Errorf("only %d interruptions were compared, and %d pieces of phrases", compared.Load(), phrases.Load())
 	}
 }

@@ -37,9 +37,20 @@ func dial(addr, query string, header ...string) (*conn, error) {
 	return &conn{Conn: c, in: in, buf: make([]byte, 1<<10)}, nil
 }
 
-// frame is one masked text message, ready to be written.
-func frame(text string) []byte {
-	f := []byte{0x81}
+// frame is one masked text message, ready to be written; sound is a binary one.
+func frame(text string) []byte { return masked(opText, text) }
+func sound(data []byte) []byte { return masked(opBinary, string(data)) }
+
+// The opcodes of RFC 6455, section 5.2.
+const (
+	opText   = 0x1
+	opBinary = 0x2
+	opClose  = 0x8
+	opPing   = 0x9
+)
+
+func masked(op byte, text string) []byte {
+	f := []byte{0x80 | op}
 	switch n := len(text); {
 	case n < 126:
 		f = append(f, 0x80|byte(n))
@@ -55,39 +66,48 @@ func frame(text string) []byte {
 	return f
 }
 
-// next reads one message of less than 64 KiB; it stays good until the next call. Pings are answered.
+// next reads one text message of less than 64 KiB; it stays good until the next call.
 func (c *conn) next() ([]byte, error) {
+	for {
+		if op, m, err := c.message(); err != nil || op == opText {
+			return m, err
+		}
+	}
+}
+
+// message reads a message of either kind, as next does. Pings are answered.
+func (c *conn) message() (op byte, m []byte, err error) {
 	for {
 		head, err := c.in.Peek(2)
 		if err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		op, n, skip := head[0]&0xf, int(head[1]), 2
 		if n == 126 {
 			if head, err = c.in.Peek(4); err != nil {
-				return nil, err
+				return 0, nil, err
 			}
 			n, skip = int(binary.BigEndian.Uint16(head[2:])), 4
 		}
 		if _, err = c.in.Discard(skip); err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		if n > len(c.buf) {
 			c.buf = make([]byte, n)
 		}
 		if _, err = io.ReadFull(c.in, c.buf[:n]); err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		switch op {
-		case 0x1:
-			return c.buf[:n], nil
-		case 0x8:
-			return nil, io.EOF
-		case 0x9:
+		case opText, opBinary:
+			return op, c.buf[:n], nil
+		case opClose:
+			return 0, nil, io.EOF
+		case opPing:
 			pong := frame(string(c.buf[:n]))
 			pong[0] = 0x8a
 			if _, err := c.Write(pong); err != nil {
-				return nil, err
+				return 0, nil, err
 			}
 		}
 	}

@@ -17,18 +17,19 @@ func main() {
 	vela := flag.String("vela", "../bin/vela", "the gateway's program")
 	bare := flag.String("bare", "../bin/bare", "the bare server's program")
 	model := flag.String("model", "../bin/model", "the model's program")
+	speech := flag.String("speech", "../bin/speech", "the program of the recogniser and the voice")
 	rounds := flag.Int("rounds", 5, "how often to alternate")
 	each := flag.Duration("each", 3*time.Second, "how long each round trip measurement takes")
-	only := flag.String("only", "", "trips, memory, cancel, resume, agents or voice; all unless given")
+	only := flag.String("only", "", "trips, memory, cancel, resume, agents, voice, share or duplex; all unless given")
 	flag.Parse()
 	log.SetFlags(0)
 	fmt.Printf("%s, %d CPUs shared with the load, %s, rounds of %s, medians of %d\n\n",
 		time.Now().Format(time.DateOnly), runtime.NumCPU(), runtime.Version(), *each, *rounds)
-	b := bench{vela: *vela, bare: *bare, model: *model, rounds: *rounds, each: *each}
+	b := bench{vela: *vela, bare: *bare, model: *model, speech: *speech, rounds: *rounds, each: *each}
 	for _, m := range []struct {
 		name    string
 		measure func() error
-	}{{"trips", b.trips}, {"memory", b.memory}, {"cancel", b.cancel}, {"resume", b.resume}, {"agents", b.agents}, {"voice", b.voice}} {
+	}{{"trips", b.trips}, {"memory", b.memory}, {"cancel", b.cancel}, {"resume", b.resume}, {"agents", b.agents}, {"voice", b.voice}, {"share", b.share}, {"duplex", b.duplex}} {
 		if *only != "" && *only != m.name {
 			continue
 		}
@@ -40,9 +41,9 @@ func main() {
 }
 
 type bench struct {
-	vela, bare, model string
-	rounds            int
-	each              time.Duration
+	vela, bare, model, speech string
+	rounds                    int
+	each                      time.Duration
 }
 
 // What every measurement sends: 640 bytes of audio, 20 ms, as one append. answer is the size of what comes back.

@@ -47,6 +47,8 @@ type Options struct {
 	Token string
 	// Header goes with the handshake, for an Origin or an Authorization.
 	Header http.Header
+	// Codec encodes what [Client.SendAudio] sends where Opus was agreed on.
+	Codec speech.Codec
 	// DialContext replaces the way to the gateway; nil is a [net.Dialer].
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -54,7 +56,8 @@ type Options struct {
 // Client is one connection to a gateway.
 type Client struct {
 	socket  *socket
-	version int                            // of the protocol
+	version int // of the protocol
+	packets packer
 	terms   atomic.Pointer[protocol.Terms] // nil before a greeting of version 2
 
 	// Owned by whoever reads.
@@ -73,7 +76,7 @@ func Dial(ctx context.Context, address string, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{socket: s, version: 1}
+	c := &Client{socket: s, version: 1, packets: packer{codec: o.Codec}}
 	if s.subprotocol() == Version2 {
 		c.version = 2
 	}
@@ -115,13 +118,33 @@ func (c *Client) SendEnvelope(ctx context.Context, e protocol.Envelope) error {
 }
 
 // SendAudio sends a piece of speech, mono samples at the rate that was agreed ([speech.Rate], unless the settings said
-// otherwise): as a binary message where that was agreed on, else as input_audio.append.
+// otherwise): as a binary message where that was agreed on, else as input_audio.append. Where Opus was, it is as many
+// packets as it takes, the last one filled up with silence: pieces of [speech.PacketLength] need none.
 func (c *Client) SendAudio(ctx context.Context, samples []int16) error {
-	pcm := speech.Bytes(samples)
-	if t := c.terms.Load(); t != nil && t.Audio.Input != nil && t.Audio.Input.Framing == "binary" {
-		return c.SendBinary(ctx, pcm)
+	format := protocol.Format{}
+	if t := c.terms.Load(); t != nil && t.Audio.Input != nil {
+		format = *t.Audio.Input
 	}
-	return c.Send(ctx, protocol.InputAudioAppend{Chunk: base64.StdEncoding.EncodeToString(pcm)})
+	messages := [][]byte{speech.Bytes(samples)}
+	if format.Encoding == "opus" {
+		var err error
+		if messages, err = c.packets.pack(samples, format.Rate); err != nil {
+			return err
+		}
+	}
+	for _, m := range messages {
+		if err := c.sendSound(ctx, m, format.Framing == "binary"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) sendSound(ctx context.Context, sound []byte, binary bool) error {
+	if binary {
+		return c.SendBinary(ctx, sound)
+	}
+	return c.Send(ctx, protocol.InputAudioAppend{Chunk: base64.StdEncoding.EncodeToString(sound)})
 }
 
 // SendRaw sends a text message as it is, event or not.

@@ -35,7 +35,7 @@ type Config struct {
 	TLS         *tls.Config               // nil: plain HTTP
 	OwnName     func(string) bool         // with TLS: whether we are known under this host name; nil: under none
 	Page        fs.FS                     // the built page; nil: a text that says how to build it
-	Engines     func() any                // what /api/engines answers, as JSON
+	Engines     func(context.Context) any // what /api/engines answers, as JSON
 	Agents      func(context.Context) any // what /api/agents answers, as JSON, within some seconds
 	Ready       func() error              // nil once turns can be served; its error is shown at /readyz
 	Origins     []string                  // origins, such as "https://example.org", of other pages that may connect
@@ -119,7 +119,7 @@ func (c *Config) setDefaults() {
 		c.Agents = func(context.Context) any { return struct{}{} }
 	}
 	if c.Engines == nil {
-		c.Engines = func() any { return struct{}{} }
+		c.Engines = func(context.Context) any { return struct{}{} }
 	}
 }
 
@@ -135,7 +135,7 @@ func (s *Server) routes() {
 	e.GET("/asyncapi.yaml", func(c echo.Context) error {
 		return c.Blob(http.StatusOK, "application/yaml", protocol.AsyncAPI)
 	})
-	e.GET("/api/engines", func(c echo.Context) error { return c.JSON(http.StatusOK, s.cfg.Engines()) })
+	e.GET("/api/engines", func(c echo.Context) error { return c.JSON(http.StatusOK, s.cfg.Engines(c.Request().Context())) })
 	e.GET("/api/agents", func(c echo.Context) error {
 		return c.JSON(http.StatusOK, s.cfg.Agents(c.Request().Context()))
 	})

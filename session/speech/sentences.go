@@ -55,6 +55,10 @@ func (s *Sentences) Add(delta string) []Sentence {
 	return s.cut(false)
 }
 
+// Pause returns what is left of the answer so far, as if it ended there: nothing follows for a while. The next Add goes on
+// with it.
+func (s *Sentences) Pause() []Sentence { return s.cut(true) }
+
 // Flush ends the answer and returns what is left of it. The next Add begins another answer.
 func (s *Sentences) Flush() []Sentence {
 	last := s.cut(true)

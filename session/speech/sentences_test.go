@@ -221,6 +221,39 @@ func TestSentencesComeAsSoonAsTheyAreCertain(t *testing.T) {
 	}
 }
 
+// An answer that pauses anywhere is spoken so far, and is the same answer byte for byte.
+func TestSentencesPause(t *testing.T) {
+	var s Sentences
+	got := append(s.Add("Let me see."), s.Pause()...)
+	if len(got) != 1 || got[0].Spoken != "Let me see." || len(s.Pause()) != 0 {
+		t.Errorf("a pause brings %+v", got)
+	}
+	if more := append(s.Add(" Here"), s.Flush()...); len(more) != 1 || more[0].Start != len("Let me see.") || more[0].Text != " Here" {
+		t.Errorf("after it comes %+v", more)
+	}
+	texts, _ := inputs(t)
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, text := range texts {
+		var all []Sentence
+		for _, piece := range pieces(random, text) {
+			all = append(all, s.Add(piece)...)
+			if random.IntN(3) == 0 {
+				all = append(all, s.Pause()...)
+			}
+		}
+		at := 0
+		for _, one := range append(all, s.Flush()...) {
+			if one.Start != at || one.Text != text[one.Start:one.End] {
+				t.Fatalf("%q: %+v follows %d", text, one, at)
+			}
+			at = one.End
+		}
+		if at != len(text) {
+			t.Errorf("%q: %d of %d bytes", text, at, len(text))
+		}
+	}
+}
+
 func TestSentencesBeginAnew(t *testing.T) {
 	var s Sentences
 	for range 2 {

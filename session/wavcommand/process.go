@@ -21,7 +21,7 @@ const patience = time.Second
 // run speaks text with one process, and returns when that has ended.
 func (s *Synthesizer) run(ctx context.Context, text string, yield func(speech.Chunk) bool) error {
 	cmd := exec.Command(s.cfg.Argv[0], s.cfg.Argv[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ownGroup(cmd)
 	cmd.WaitDelay = patience
 	cmd.Stdin = strings.NewReader(text)
 	var said beginning
@@ -140,14 +140,13 @@ func start(ctx context.Context, cmd *exec.Cmd) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, unavailable(err)
 	}
-	pid := cmd.Process.Pid
-	return &process{cmd, context.AfterFunc(ctx, func() { killGroup(pid) })}, nil
+	return &process{cmd, context.AfterFunc(ctx, func() { killGroup(cmd.Process) })}, nil
 }
 
 // kill ends the group and waits for the process.
 func (p *process) kill() {
 	p.stop()
-	killGroup(p.cmd.Process.Pid)
+	killGroup(p.cmd.Process)
 	_ = p.cmd.Wait() // it was killed, and says so
 }
 
@@ -155,16 +154,12 @@ func (p *process) kill() {
 func (p *process) wait() error {
 	err := p.cmd.Wait()
 	p.stop()
-	killGroup(p.cmd.Process.Pid)
+	killGroup(p.cmd.Process)
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, exec.ErrWaitDelay) {
 		return nil // it did not read all of the text, or a child of it lives: neither is wrong with what was heard
 	}
 	return err
 }
-
-// killGroup kills what is left of a group. Nothing may be: its number is not given to another as long as it has a member, and soon after there is
-// nobody it could hit.
-func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
 // mostWords is what is kept of standard error, in bytes: the beginning, where the reason stands.
 const mostWords = 4 << 10

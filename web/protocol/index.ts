@@ -172,11 +172,11 @@ export type ArtifactType =
   | "search_results"
   | "error";
 
-/** How audio is written. */
+/** How audio is written: as PCM16 little-endian, mono, or as Opus (RFC 6716), a packet a message. */
 export type Format = {
   /** "pcm16" or "opus". */
   encoding: string;
-  /** Hz. */
+  /** Hz; of opus 8000, 12000, 16000, 24000 or 48000. */
   rate: number;
   /** "json" or "binary". */
   framing: string;
@@ -217,7 +217,7 @@ export type Terms = {
   interrupt: boolean;
   approvals: boolean;
   room: string;
-  /** What of version 2 this gateway gives: text, audio_in, audio_out, …. */
+  /** What of version 2 this gateway gives: text, audio_in, audio_out, opus, …. */
   features: string[];
 };
 
@@ -398,6 +398,8 @@ export type ResponseAudioDeltaPayload = {
   startMs: number;
   /** What it speaks. */
   text: string;
+  /** Filler says that it is of a phrase for a silence: sound of the answer, and no part of what it says. */
+  filler?: boolean;
 };
 
 /** The answer ended before its end. Nothing of it follows but its turn.metrics. */

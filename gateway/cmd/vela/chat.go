@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,22 +16,40 @@ import (
 	"vela/gateway/client"
 	"vela/protocol"
 	"vela/protocol/ganglia"
+	"vela/session/speech"
 )
 
 type chatCmd struct {
 	URL   string `help:"Gateway to talk to; VELA_TOKEN says who you are, where it asks." default:"127.0.0.1:8080" env:"VELA_URL"`
 	Turns string `help:"What answers: agent or deterministic." enum:"agent,deterministic" default:"agent"`
 	Agent string `help:"Which agent, by its name in the gateway's vela.yaml; the gateway's first, unless given." placeholder:"NAME"`
+	Voice bool   `help:"Speak the answers, through paplay, aplay, play (SoX) or ffplay."`
+	Out   string `help:"Have the answers spoken into a WAV file, one behind the other, instead." placeholder:"FILE.wav"`
+}
+
+// sink is nil where nothing is to be heard.
+func (c *chatCmd) sink() (sink, error) {
+	if !c.Voice && c.Out == "" {
+		return nil, nil
+	}
+	return newSink(c.Out)
 }
 
 // Run talks until the input ends, or whoever types leaves. Ctrl-C has a meaning of its own here, so the context that it
 // cancels does not count; what else ends the program does.
-func (c *chatCmd) Run(ctx context.Context, out streams) error {
+func (c *chatCmd) Run(ctx context.Context, out streams) (err error) {
+	to, err := c.sink()
+	if err != nil {
+		return err
+	}
+	if to != nil {
+		defer func() { err = cmp.Or(err, to.close()) }()
+	}
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
 	chat := &chat{
-		url: c.URL, turns: c.Turns, agent: c.Agent, in: os.Stdin, interrupts: interrupts, streams: out,
+		url: c.URL, turns: c.Turns, agent: c.Agent, sink: to, in: os.Stdin, interrupts: interrupts, streams: out,
 		typed: isTerminal(os.Stdin), colour: isTerminal(out.out) && os.Getenv("NO_COLOR") == "",
 	}
 	return chat.run(ctx)
@@ -52,12 +71,14 @@ type chat struct {
 	streams
 	url, turns string
 	agent      string // empty: the gateway's first
+	sink       sink   // nil: the answers are text alone
 	in         io.Reader
 	interrupts <-chan os.Signal
 	typed      bool // somebody types: there is a prompt, and a line interrupts an answer
 	colour     bool
 
 	conv     *client.Conversation
+	speaker  *speaker // nil where there is no sink
 	lines    []string // of a pipe, that wait for the answer before
 	eof      bool
 	unread   error  // why there is no more to read, unless it is the end
@@ -133,15 +154,23 @@ func (c *chat) talk(ctx, live context.Context, lines <-chan input) error {
 	}
 	first, cancel := context.WithTimeout(live, patience)
 	defer cancel()
+	settings := protocol.SessionStart{Turns: c.turns, Agent: c.agent, Approvals: &c.typed} // a pipe answers no question
+	if c.sink != nil {
+		settings.Audio = &protocol.AudioFormats{Output: spoken("pcm16")}
+	}
 	conv, err := client.Converse(first, c.url, client.ConversationOptions{
 		Options:  client.Options{Token: token()},
-		Settings: protocol.SessionStart{Turns: c.turns, Agent: c.agent, Approvals: &c.typed}, // a pipe answers no question
+		Settings: settings,
 		Watch:    func(s client.Status) { hand(happening{status: &s}) },
 	})
 	if err != nil {
 		return err
 	}
 	c.conv, c.seq, c.busy, c.asked, c.pending, c.back, c.questions = conv, 0, false, false, "", false, nil
+	if c.sink != nil {
+		c.speaker = newSpeaker(c.sink, speech.Samples, func(ack protocol.PlaybackAck) bool { _, err := conv.Send(live, ack); return err == nil })
+		defer c.speaker.close()
+	}
 	var receiver sync.WaitGroup
 	receiver.Go(func() {
 		var err error
@@ -160,6 +189,9 @@ func (c *chat) talk(ctx, live context.Context, lines <-chan input) error {
 func (c *chat) loop(ctx, live context.Context, lines <-chan input, happenings <-chan happening) error {
 	done := ctx.Done()
 	for {
+		if c.quit {
+			c.speaker.cut()
+		}
 		if c.quit || c.eof && !c.occupied() && len(c.lines) == 0 {
 			return c.result()
 		}
@@ -183,13 +215,18 @@ func (c *chat) loop(ctx, live context.Context, lines <-chan input, happenings <-
 				c.endLine()
 				return err
 			}
+		case note := <-c.speaker.notice():
+			c.note(note)
+			c.prompt()
 		case <-c.interrupts:
 			if c.interrupt(live) {
+				c.speaker.cut()
 				return c.result()
 			}
 		case <-done:
 			done = nil
 			if why := context.Cause(ctx); !strings.Contains(why.Error(), os.Interrupt.String()) {
+				c.speaker.cut()
 				c.endLine()
 				return nil // told to stop
 			}
@@ -281,7 +318,11 @@ func (c *chat) do(ctx context.Context, line string) {
 // submit sends a typed turn, and keeps it until the session shows that it took it.
 func (c *chat) submit(ctx context.Context, line string) {
 	c.pending, c.back = line, false
+	heard := c.speaker.cut()
 	c.send(ctx, protocol.InputTextSubmit{Text: line})
+	if heard.ResponseID != "" && c.busy { // which that has ended
+		c.send(ctx, heard)
+	}
 }
 
 // send sends a message, and says whether it may have arrived. A typed turn that was lost goes out again when the
@@ -303,7 +344,8 @@ func (c *chat) interrupt(ctx context.Context) (leave bool) {
 	}
 	c.lastStop = time.Now()
 	if c.busy {
-		c.send(ctx, protocol.ResponseCancel{})
+		heard := c.speaker.cut()
+		c.send(ctx, protocol.ResponseCancel{ResponseID: heard.ResponseID, PlayedMs: heard.PlayedMs})
 		return false
 	}
 	c.endLine()
@@ -346,8 +388,9 @@ func (c *chat) connection(s client.Status) {
 	}
 }
 
-// show writes an event.
+// show writes an event, and lets it be heard.
 func (c *chat) show(m protocol.Message) {
+	c.speaker.hear(m)
 	switch m := m.(type) {
 	case protocol.SessionReady:
 		c.ready(m)

@@ -26,13 +26,16 @@ func (c *enginesCmd) Run(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	r := g.Report()
+	r := g.Report(ctx)
 	w := tabwriter.NewWriter(io.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "KIND\tNAME\tTHERE\tWHAT")
 	row := func(kind string, e gateway.Engine) {
 		there, what := "yes", e.Label
 		if !e.Available {
 			there, what = "no", e.Label+". "+e.Why
+			if e.Offered {
+				there = "offered"
+			}
 			if e.Cause != nil {
 				what = e.Label + ". " + e.Cause.Error()
 			}
@@ -51,5 +54,6 @@ func (c *enginesCmd) Run(ctx context.Context, io streams) error {
 	for _, d := range r.Detectors {
 		row("speech detection", d)
 	}
+	row("sound", r.Opus)
 	return w.Flush()
 }

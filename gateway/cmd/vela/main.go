@@ -16,6 +16,7 @@ type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the gateway and its page."`
 	Say     sayCmd     `cmd:"" help:"Speak a WAV file to a gateway, and print what it recognised and answered."`
 	Chat    chatCmd    `cmd:"" help:"Type to an agent, and read its answers as they come."`
+	Hear    hearCmd    `cmd:"" help:"Show what every ear makes of WAV files."`
 	Script  scriptCmd  `cmd:"" help:"Run scripted turns against a gateway, and say PASS or FAIL for each."`
 	Respond respondCmd `cmd:"" help:"Answer what a gateway asks by files, with a command."`
 	Replay  replayCmd  `cmd:"" help:"Run a session's journal again, and say whether the same events come out."`

@@ -6,6 +6,7 @@ import (
 
 	"vela/gateway/script"
 	"vela/session"
+	"vela/session/opus"
 	"vela/turn/deterministic"
 )
 
@@ -70,7 +71,8 @@ func replayFile(name string) (session.Replayed, error) {
 		return session.Replayed{}, err
 	}
 	defer f.Close()
-	return session.Replay(f, deterministic.Engine{})
+	codec, _ := opus.New() // without it the journal of a session in Opus says what is missing
+	return session.Replay(f, deterministic.Engine{}, codec)
 }
 
 // shorten keeps a line of audio from filling the screen.

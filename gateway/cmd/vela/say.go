@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +12,7 @@ import (
 
 	"vela/gateway/client"
 	"vela/protocol"
+	"vela/session/opus"
 	"vela/session/speech"
 )
 
@@ -20,7 +21,10 @@ type sayCmd struct {
 	URL       string `help:"Gateway to speak to." default:"127.0.0.1:8080" env:"VELA_URL"`
 	Fast      bool   `help:"Send as fast as the gateway takes it, not at the speed of speech."`
 	HandsFree bool   `help:"Let the gateway notice where the speech begins and ends, as with an open microphone."`
-	Out       string `help:"WAV file to write the spoken answer to." placeholder:"FILE.wav"`
+	Voice     bool   `help:"Speak the answer, through paplay, aplay, play (SoX) or ffplay."`
+	Out       string `help:"WAV file to write the spoken answer to, instead." placeholder:"FILE.wav"`
+
+	Encoding string `help:"How sound travels, both ways: ${enum}." enum:"pcm16,opus" default:"pcm16"`
 }
 
 // token says who we are. It comes from the environment alone: whatever stands on a command line, others can read.
@@ -30,23 +34,50 @@ func token() string { return os.Getenv("VELA_TOKEN") }
 const longest = 192_000 * 60 * 11
 
 // Run speaks one turn. What was recognised and answered goes to standard output, everything else to standard error.
-func (c *sayCmd) Run(ctx context.Context, io streams) error {
-	samples, err := c.read()
+func (c *sayCmd) Run(ctx context.Context, io streams) (err error) {
+	samples, err := readSpeech(c.File)
 	if err != nil {
 		return err
 	}
+	var codec speech.Codec
+	if c.Encoding == "opus" {
+		if codec, err = opus.New(); err != nil {
+			return err
+		}
+	}
+	var to sink
+	if c.Voice || c.Out != "" {
+		if to, err = newSink(c.Out); err != nil {
+			return err
+		}
+		defer func() { err = cmp.Or(err, to.close()) }()
+	}
 	conn, err := client.Dial(ctx, c.URL, client.Options{
-		Turns: "agent", Token: token(),
+		Turns: "agent", Token: token(), Codec: codec,
 		Subprotocols: []string{client.Version2, client.Version1}, // an older gateway takes the second
 	})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	format := protocol.Format{Encoding: "pcm16", Rate: speech.Rate, Framing: "binary"}
+	if to != nil && conn.Version() == 1 {
+		return errors.New("this gateway is too old to speak its answers")
+	}
+	format := protocol.Format{Encoding: c.Encoding, Rate: speech.Rate, Framing: "binary"}
 	audio := &protocol.AudioFormats{Input: &format}
-	if c.Out != "" {
-		audio.Output = &protocol.Format{Encoding: "pcm16", Rate: answerRate, Framing: "json"}
+	var heard *speaker
+	if to != nil {
+		audio.Output = spoken(c.Encoding)
+		decode := speech.Samples
+		if codec != nil {
+			packets, err := codec.Decoder(answerRate)
+			if err != nil {
+				return err
+			}
+			decode = packetsOf(packets)
+		}
+		heard = newSpeaker(to, decode, func(ack protocol.PlaybackAck) bool { return conn.Send(ctx, ack) == nil })
+		defer heard.close()
 	}
 	ask := protocol.SessionStart{Audio: audio}
 	if c.HandsFree {
@@ -57,60 +88,17 @@ func (c *sayCmd) Run(ctx context.Context, io streams) error {
 	}
 	fmt.Fprintf(io.err, "speaking %.1f s\n", speech.Duration(len(samples), speech.Rate).Seconds())
 	t := &teller{streams: io}
-	r := &recorder{send: func(m protocol.Message) error { return conn.Send(ctx, m) }}
 	_, err = conn.Say(ctx, samples, client.SayOptions{Fast: c.Fast, HandsFree: c.HandsFree, On: func(m protocol.Message) {
 		t.tell(m)
-		r.hear(m)
+		heard.hear(m)
+		t.note(heard.notice())
 	}})
 	t.end()
-	if err != nil || c.Out == "" {
-		return err
+	t.note(heard.notice())
+	if ctx.Err() != nil {
+		heard.cut()
 	}
-	return r.write(c.Out)
-}
-
-// answerRate is how answers are recorded, in Hz.
-const answerRate = 24000
-
-// recorder keeps the sound of an answer. It says at once that it has played it, so that it gets all of it as soon as it
-// is made.
-type recorder struct {
-	send    func(protocol.Message) error
-	samples []int16
-	failed  error
-}
-
-func (r *recorder) hear(m protocol.Message) {
-	sound, ok := m.(protocol.ResponseAudioDelta)
-	if !ok || r.failed != nil {
-		return
-	}
-	pcm, err := base64.StdEncoding.DecodeString(sound.Chunk)
-	if err != nil {
-		r.failed = errors.New("the gateway sent sound that is no base64")
-		return
-	}
-	r.samples = speech.AppendSamples(r.samples, pcm)
-	played := speech.Duration(len(r.samples), answerRate).Milliseconds()
-	r.failed = r.send(protocol.PlaybackAck{ResponseID: sound.ResponseID, PlayedMs: played})
-}
-
-func (r *recorder) write(name string) error {
-	if r.failed != nil {
-		return r.failed
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("cannot write the answer: %w", err)
-	}
-	err = speech.WriteWAV(f, answerRate, r.samples)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write the answer: %w", err)
-	}
-	return nil
+	return err
 }
 
 // authorization is for a gateway that asks who we are. A token stands in no flag, where other users could see it.
@@ -121,10 +109,11 @@ func authorization() http.Header {
 	return nil
 }
 
-func (c *sayCmd) read() ([]int16, error) {
+// readSpeech reads a WAV file, or standard input for -, as mono samples at [speech.Rate].
+func readSpeech(name string) ([]int16, error) {
 	in := io.Reader(os.Stdin)
-	if c.File != "-" {
-		f, err := os.Open(c.File)
+	if name != "-" {
+		f, err := os.Open(name)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the WAV file: %w", err)
 		}
@@ -133,17 +122,17 @@ func (c *sayCmd) read() ([]int16, error) {
 	}
 	wav, err := speech.ReadWAV(in, longest)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.File, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if most := 10 * time.Minute; wav.Duration() > most {
-		return nil, fmt.Errorf("%s: %s of audio: a turn takes at most %s", c.File, wav.Duration().Round(time.Second), most)
+		return nil, fmt.Errorf("%s: %s of audio: a turn takes at most %s", name, wav.Duration().Round(time.Second), most)
 	}
 	samples, err := speech.Resample(wav.Samples, wav.Rate, speech.Rate)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.File, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(samples) == 0 {
-		return nil, errors.New(c.File + ": there is no audio in it")
+		return nil, errors.New(name + ": there is no audio in it")
 	}
 	return samples, nil
 }
@@ -173,8 +162,19 @@ func (t *teller) tell(m protocol.Message) {
 	}
 }
 
+// note prints what the speaker has to say.
+func (t *teller) note(notes <-chan string) {
+	select {
+	case note := <-notes:
+		t.end()
+		fmt.Fprintln(t.err, note)
+	default:
+	}
+}
+
 func (t *teller) end() {
 	if t.answering {
 		fmt.Fprintln(t.out)
 	}
+	t.answering = false
 }

@@ -67,6 +67,25 @@ test('ink follows what is played, and what was spoken is not read out', async ()
   expect(told(b).some((t) => t.includes(answer))).toBe(false);
 });
 
+test('a phrase for a silence is played before the answer, and no word of it is heard by that', async () => {
+  const b = await spoken();
+  b.app.submit('count');
+  b.socket().say('transcript.final', { text: 'count' });
+  b.socket().say('session.state', { value: 'thinking' });
+  b.socket().say('response.created', { responseId: 'r1', turnId: 't1' });
+  for (const startMs of [0, 40, 80]) b.socket().say('response.audio.delta', { responseId: 'r1', chunk, startMs, text: '', filler: true });
+  b.player.play(120);
+  expect(acks(b)).toEqual([{ responseId: 'r1', playedMs: 120 }]);
+  b.socket().say('session.state', { value: 'speaking' });
+  b.socket().say('response.text.delta', { text: answer, responseId: 'r1' });
+  for (let ms = 0; ms < 320; ms += 40) b.socket().say('response.audio.delta', { responseId: 'r1', chunk, startMs: 120 + ms, text: ms % 120 === 0 ? words[ms / 120]! : '' });
+  expect(b.player.pushed.map(({ at }) => at / 24)).toEqual([0, 40, 80, 120, 160, 200, 240, 280, 320, 360, 400]);
+  b.player.play(200);
+  expect(heard(b)).toBe('');
+  b.player.play(320);
+  expect(heard(b)).toBe('One');
+});
+
 test('an answer that is not spoken is all ink, and is read out', async () => {
   const b = await spoken({ stored: new Map([['vela.speak', 'no']]) });
   begin(b);
@@ -179,6 +198,28 @@ test('a page that is loaded again goes on where the other one stopped', async ()
   expect(b.player.pushed[0]).toEqual({ at: 200 * 24, length: 960 });
   expect(b.player.pushed.at(-1)).toEqual({ at: 280 * 24, length: 960 });
   expect(acks(b)).toEqual([{ responseId: 'r1', playedMs: 200 }]);
+});
+
+test('sound that was played comes again without itself: a page that is loaded again marks its words and plays the rest', async () => {
+  const tab = new FakeStore();
+  const first = await spoken({ tab });
+  begin(first);
+  first.player.play(200);
+  first.app.leaving();
+  const b = await bench({ turns: 'agent', engines: { ...engines, voices: [flite] }, greet: false, tab });
+  const socket = b.socket();
+  socket.open();
+  socket.say('session.ready', { ...terms, lastSeq: 14 });
+  socket.say('session.state', { value: 'idle' });
+  begin(b, 0);
+  for (let ms = 0; ms < 320; ms += 40) {
+    const text = ms % 120 === 0 ? words[ms / 120]! : '';
+    socket.say('response.audio.delta', { responseId: 'r1', chunk: ms < 200 ? '' : chunk, startMs: ms, text });
+  }
+  expect(b.player.pushed[0]).toEqual({ at: 200 * 24, length: 960 });
+  expect(b.player.pushed).toHaveLength(3);
+  b.player.play(300);
+  expect(heard(b)).toBe('One two');
 });
 
 const terms = {
