@@ -43,10 +43,11 @@ export const thisBrowser = {
 export function attend(app: App): void {
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'hidden') app.hidden();
+    else app.visible();
   });
   for (const press of ['pointerdown', 'keydown']) window.addEventListener(press, () => app.pressed(), { capture: true });
   window.addEventListener('online', () => app.online());
-  window.addEventListener('pagehide', () => app.leaving());
+  window.addEventListener('pagehide', (event) => app.leaving(!event.persisted));
   window.addEventListener('pageshow', (event) => {
     if (event.persisted) app.stayed();
   });
