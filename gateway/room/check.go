@@ -12,7 +12,6 @@ import (
 	"github.com/livekit/protocol/auth"
 	"github.com/livekit/protocol/livekit"
 	lksdk "github.com/livekit/server-sdk-go/v2"
-	"github.com/twitchtv/twirp"
 )
 
 // Finding is one thing that was looked at.
@@ -115,12 +114,11 @@ func mayJoin(ctx context.Context, cfg Config, room string) error {
 // agentIn says whether an agent is in a room, and what to do if not.
 func agentIn(ctx context.Context, api *lksdk.RoomServiceClient, room string) (says, do string) {
 	in, err := api.ListParticipants(ctx, &livekit.ListParticipantsRequest{Room: room})
-	var known twirp.Error
 	switch {
-	case errors.As(err, &known) && known.Code() == twirp.NotFound:
-		return "there is no such room now", "It begins when somebody joins it; the agent follows."
 	case err != nil:
 		return "LiveKit does not say", "Look into the server's log."
+	case len(in.GetParticipants()) == 0:
+		return "nobody is in that room now", "It begins when somebody joins it; the agent follows."
 	}
 	people := 0
 	for _, p := range in.GetParticipants() {

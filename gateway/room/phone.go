@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,6 +91,7 @@ func speak(ctx context.Context, track *lksdk.LocalTrack, enc speech.Encoder, sam
 	size := speech.Count(frameTime, speech.Rate)
 	tick := time.NewTicker(frameTime)
 	defer tick.Stop()
+	samples = append(slices.Clip(samples), make([]int16, 5*size)...) // LiveKit passes on nothing of a track once it is muted
 	for len(samples) > 0 {
 		frame := make([]int16, size)
 		samples = samples[copy(frame, samples):]

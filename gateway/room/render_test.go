@@ -69,6 +69,7 @@ func TestRender(t *testing.T) {
 			events: []waiting{
 				said(protocol.TranscriptFinal{ItemID: "i1"}),
 				said(protocol.TranscriptPartial{Text: "a", ItemID: "i2"}), said(protocol.TranscriptFinal{ItemID: "i2"}),
+				said(protocol.TranscriptFinal{ItemID: "i3"}),
 			},
 			want: []string{
 				"open 01 lk.transcription 12345678-i2 final=false track=", "chunk 01 0 a", "close 01 final=false",

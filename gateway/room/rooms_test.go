@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,8 +152,85 @@ func TestATypedTurn(t *testing.T) {
 		if !slices.ContainsFunc(s.described(), func(l string) bool { return strings.HasPrefix(l, "ann chunk") }) {
 			t.Error("what ann wrote is not hers")
 		}
-		if err := h.Join("kitchen"); err != nil || h.connections() != 1 || h.sessions != 1 {
+		err := h.Join("kitchen")
+		synctest.Wait()
+		if err != nil || h.connections() != 1 || h.sessions != 1 {
 			t.Errorf("%v; %d connections, %d sessions", err, h.connections(), h.sessions)
+		}
+	})
+}
+
+// Two ways into a room at once are one.
+func TestTwoWaysIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Config{})
+		var left sync.WaitGroup
+		left.Add(1)
+		if err := errors.Join(h.Join("kitchen"), h.enter("kitchen", ticket{}, func(error) { left.Done() }), h.Join("kitchen")); err != nil {
+			t.Fatal(err)
+		}
+		left.Wait() // the job of the second is over at once
+		synctest.Wait()
+		if h.connections() != 1 || h.sessions != 1 {
+			t.Errorf("%d connections, %d sessions", h.connections(), h.sessions)
+		}
+	})
+}
+
+// What is to be heard is let go of with its answer, and held while somebody speaks.
+func TestSoundFollowsTheSession(t *testing.T) {
+	r := &Room{cfg: &Config{}, session: session.New(session.Config{ID: "12345678", Version: 2, Mock: deterministic.Engine{}}), end: make(chan error, 1)}
+	p := newPeer(r)
+	send := func(m protocol.Message) { p.Send(session.Event{Message: m}) }
+	send(protocol.SessionReady{Terms: &protocol.Terms{Audio: protocol.AudioFormats{Output: &protocol.Format{Encoding: "pcm16", Rate: outRate}}}})
+	send(protocol.ResponseAudioDelta{ResponseID: "r1", Chunk: base64.StdEncoding.EncodeToString(make([]byte, 4*frameSize))})
+	if n := p.player.ready(); n != 2*frameSize {
+		t.Fatalf("%d samples wait", n)
+	}
+	send(protocol.SessionState{Value: protocol.Listening})
+	if n := p.player.ready(); n != 0 {
+		t.Errorf("%d samples would be played over who speaks", n)
+	}
+	send(protocol.SessionState{Value: protocol.Speaking})
+	if n := p.player.ready(); n != 2*frameSize {
+		t.Errorf("%d samples go on", n)
+	}
+	send(protocol.ResponseCancelled{ResponseID: "r1"})
+	if n := p.player.ready(); n != 0 {
+		t.Errorf("%d samples of an answer that was cut", n)
+	}
+	for code, why := range map[protocol.CloseCode]error{protocol.CloseTakenOver: errMoved, protocol.CloseIdle: errHold, protocol.CloseGoingAway: errShutdown, protocol.CloseInternal: errSession} {
+		p.Close(code, "")
+		if got := <-r.end; !errors.Is(got, why) {
+			t.Errorf("%d: %v", code, got)
+		}
+	}
+}
+
+// An open microphone that is not heard, because somebody else speaks, is not heard from the middle on.
+func TestWhoWasTalkedOverIsNotHeardLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Config{})
+		s := h.join("kitchen")
+		loud := slices.Repeat([]int16{8000, -8000}, 160)
+		ann, bob := &microphone{who: who{"ann", "TR_1"}}, &microphone{who: who{"bob", "TR_2"}}
+		s.happens(frame{ann, loud})
+		s.happens(frame{bob, loud})
+		synctest.Wait()
+		if !s.room.peer.listens(ann) {
+			t.Fatal("ann spoke first")
+		}
+		s.room.peer.note(protocol.TranscriptFinal{})
+		s.happens(frame{bob, loud})
+		synctest.Wait()
+		if s.room.peer.listens(bob) {
+			t.Error("bob has the floor in the middle of a word")
+		}
+		s.happens(fell{bob})
+		s.happens(frame{bob, loud})
+		synctest.Wait()
+		if !s.room.peer.listens(bob) {
+			t.Error("bob began anew")
 		}
 	})
 }
