@@ -201,6 +201,8 @@ func (l *Signals) stream(ctx context.Context) (jetstream.Stream, error) {
 // How much a reader of the log is sent ahead of what it has taken, and how long taking its leave may last.
 const (
 	readerAhead = 64
+	pullFor     = 10 * time.Second
+	pulse       = time.Second // a reader that hears nothing for two of them asks anew, from where it was
 	leaveWithin = time.Second
 )
 
@@ -232,7 +234,7 @@ func (l *Signals) follow(ctx context.Context, after Place, give func(Entry) bool
 		return fmt.Errorf("bus: read the log of signals: %w", ended(ctx, err))
 	}
 	defer l.leave(s, c)
-	messages, err := c.Messages(jetstream.PullMaxMessages(readerAhead))
+	messages, err := c.Messages(jetstream.PullMaxMessages(readerAhead), jetstream.PullExpiry(pullFor), jetstream.PullHeartbeat(pulse))
 	if err != nil {
 		return fmt.Errorf("bus: read the log of signals: %w", ended(ctx, err))
 	}
