@@ -205,8 +205,8 @@ func parseFile(text []byte) (File, error) {
 		MCP     entries     `yaml:"mcp"`
 		Ears    []earSpec   `yaml:"ears"`
 		Voices  []voiceSpec `yaml:"voices"`
-		LiveKit liveKitSpec `yaml:"livekit"`
 		VAD     vadSpec     `yaml:"vad"`
+		LiveKit liveKitSpec `yaml:"livekit"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &top, yaml.Strict()); err != nil {
 		return File{}, inLine(err)
@@ -244,9 +244,6 @@ func parseFile(text []byte) (File, error) {
 			return File{}, fmt.Errorf("line %d: voice %d: %w", v.line, i+1, err)
 		}
 	}
-	if err := f.livekit.check(); err != nil {
-		return File{}, fmt.Errorf("line %d: livekit: %w", f.livekit.line, err)
-	}
 	f.vad = top.VAD.settings()
 	if setting, bounds := session.CheckVAD(f.vad); setting != "" {
 		name, ms := strings.CutSuffix(setting, "Ms")
@@ -254,6 +251,9 @@ func parseFile(text []byte) (File, error) {
 			bounds += " ms"
 		}
 		return File{}, fmt.Errorf("line %d: vad: %s must be %s", top.VAD.line, name, bounds)
+	}
+	if err := f.livekit.check(); err != nil {
+		return File{}, fmt.Errorf("line %d: livekit: %w", f.livekit.line, err)
 	}
 	return f, f.putFirst(top.Default)
 }

@@ -2,10 +2,12 @@
 // there are. Start at [Config], [New] and [Gateway.Run]; the program in cmd/vela does nothing but fill the one and
 // call the others, and so may a test or another program.
 //
-// The packages below: server is HTTP and the socket, room is LiveKit's rooms, bus keeps conversations, auth knows who may come in, cert has the
-// certificate; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who hears, detectors.go what tells speech from silence, agents.go who
-// answers and file.go the vela.yaml that says so, kept.go what outlives the process, journal.go and telemetry.go what is written down, listen.go where a
-// gateway may listen, rooms.go where LiveKit is.
+// The packages below: server is HTTP and the socket, room is LiveKit's rooms, bus keeps conversations and signals, auth
+// knows who may come in, cert has the certificate, pipeline is what signals set off, source and discovery who else there
+// is to listen to; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who
+// hears, detectors.go what tells speech from silence, agents.go who answers and file.go the vela.yaml that says so,
+// kept.go what outlives the process, rooms.go where LiveKit is, signals.go and run.go the way of signals and what they
+// set off, journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
 package gateway
 
 import (
@@ -27,6 +29,7 @@ import (
 	"vela/gateway/auth"
 	"vela/gateway/bus"
 	"vela/gateway/cert"
+	"vela/gateway/discovery"
 	"vela/gateway/room"
 	"vela/gateway/server"
 	"vela/session"
@@ -52,6 +55,7 @@ type Config struct {
 	Resume      time.Duration // how long a session of version 2 outlives its connection; default 2 minutes
 	Data        string        // folder where conversations lie, to survive a restart; empty: they end with the process
 	NATS        string        // a NATS server that keeps them instead, such as nats://host:4222
+	Wiring      string        // wiring.json: what signals set off; empty: that is kept in memory alone
 	Journal     string        // folder where every session writes what its mailbox took; empty: none does
 	Agents      File          // from vela.yaml; its zero value has the built-in agent alone
 	Speech      Speech
@@ -72,7 +76,8 @@ type Gateway struct {
 	codec    speech.Codec // nil where Opus is not in the build
 	sessions *session.Metrics
 	journals *journals
-	bus      *bus.Bus // nil where conversations end with the process
+	bus      *bus.Bus // of the signals; of conversations, too, where they outlive the process
+	signals  *signals
 	traces   *traces
 	tracer   trace.Tracer // nil where traces go nowhere
 	rooms    *room.Rooms  // nil where there is no LiveKit
@@ -104,6 +109,10 @@ func New(cfg Config) (_ *Gateway, err error) {
 		detects:  newDetectors(cfg.Speech.Silero, cfg.Agents.vad, cfg.Log),
 		sessions: session.NewMetrics(registry),
 		finder:   newFinder(),
+	}
+	g.signals = &signals{log: cfg.Log.With("component", "signals")}
+	if g.signals.run, err = newRun(cfg.Wiring, g.signals.log); err != nil {
+		return nil, err
 	}
 	if g.agents, err = makeAgents(cfg.Agents, cfg.Log); err != nil {
 		return nil, err
@@ -142,6 +151,9 @@ func New(cfg Config) (_ *Gateway, err error) {
 		Page:        page(),
 		Engines:     func(ctx context.Context) any { return g.Report(ctx) },
 		Agents:      func(ctx context.Context) any { return g.agents.lately(ctx) },
+		Discover:    discover,
+		Signals:     g.signals,
+		Run:         g.signals.run,
 		Ready:       g.ready,
 		Origins:     cfg.Origins,
 		MaxSessions: cfg.MaxSessions,
@@ -153,6 +165,11 @@ func New(cfg Config) (_ *Gateway, err error) {
 		return nil, err
 	}
 	return g, nil
+}
+
+// discover is what runs on this machine, for a page.
+func discover(ctx context.Context) any {
+	return map[string]any{"services": discovery.Config{}.Look(ctx)}
 }
 
 func page() fs.FS {
@@ -185,6 +202,8 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	defer g.engines.close()
 	defer g.ears.close()
 	var beside sync.WaitGroup
+	working, rest := context.WithCancel(context.WithoutCancel(ctx)) // until the last signal of the last session
+	beside.Go(func() { g.signals.run.work(working) })
 	beside.Go(func() { g.offerEars(ctx) })
 	for _, m := range g.ears.models {
 		beside.Go(m.load)
@@ -199,6 +218,7 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	if g.rooms != nil {
 		beside.Go(func() { g.rooms.Run(ctx) })
 	}
+	defer rest()
 	defer g.agents.start(ctx)()
 	g.log.Info("listening", "address", l.Addr().String())
 	if ready != nil {
@@ -251,15 +271,16 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Synthesizers: g.voices.list,
 		Codec:        g.codec,
 
-		Mirror:   g.mirror(),
 		Detector: g.detects.stream,
 		VAD:      g.detects.vad,
 
+		Mirror:    g.mirror(),
 		Only:      n.Only,
 		Allowance: n.Audio,
 		Idle:      g.cfg.Idle,
 		Store:     g.store(id, n.Version),
 		Journal:   func() io.WriteCloser { return g.journals.of(id) },
+		Observe:   g.signals.of(id),
 		Log:       g.cfg.Log.With("component", "session"),
 		Metrics:   g.sessions,
 		Tracer:    g.tracer,

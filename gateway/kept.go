@@ -9,32 +9,33 @@ import (
 	"vela/session"
 )
 
-// openBus opens the store of conversations, if there is to be one.
+// openBus opens the bus, with the log of signals. Without a folder and a server it is in memory.
 func (g *Gateway) openBus(ctx context.Context) error {
-	if g.cfg.Data == "" && g.cfg.NATS == "" {
-		return nil
-	}
 	b, err := bus.Open(ctx, bus.Config{Dir: g.cfg.Data, URL: g.cfg.NATS, Log: g.cfg.Log.With("component", "bus")})
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
-	g.bus = b
+	g.bus, g.signals.run.bus = b, b
+	if err := g.signals.open(ctx, b); err != nil {
+		g.closeBus()
+		return err
+	}
 	return nil
 }
 
+// keeps says whether conversations outlive the process.
+func (g *Gateway) keeps() bool { return g.cfg.Data != "" || g.cfg.NATS != "" }
+
 func (g *Gateway) closeBus() {
-	if g.bus == nil {
-		return
-	}
 	if err := g.bus.Close(); err != nil {
-		g.log.Error("the store of conversations did not close well", "error", err)
+		g.log.Error("the bus did not close well", "error", err)
 	}
 }
 
 // store is a session's place on the bus; nil where sessions end with the process, and in version 1, where they end
 // with their connection.
 func (g *Gateway) store(id string, version int) session.Store {
-	if g.bus == nil || version < 2 {
+	if !g.keeps() || version < 2 {
 		return nil
 	}
 	return g.bus.Session(id)
@@ -43,7 +44,7 @@ func (g *Gateway) store(id string, version int) session.Store {
 // restore takes up what another process has kept. A conversation that cannot be restored is logged and left as it is:
 // a later version may read it.
 func (g *Gateway) restore(ctx context.Context) error {
-	if g.bus == nil {
+	if !g.keeps() {
 		return nil
 	}
 	restored := 0

@@ -1,8 +1,6 @@
 package protocol
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -18,48 +16,31 @@ func SignalOf(e signal.Envelope) (Signal, error) {
 	if e.Timestamp < 0 {
 		return Signal{}, errors.New("protocol: a signal from before 1970")
 	}
-	payload, err := objectOf(e.Payload)
+	r, err := e.Raw()
 	if err != nil {
-		return Signal{}, fmt.Errorf("protocol: payload of a signal %.64q: %w", e.Payload.SignalType(), err)
+		return Signal{}, fmt.Errorf("protocol: %w", err)
 	}
 	s := Signal{
-		ID: e.ID, SignalType: e.Payload.SignalType(), Timestamp: e.Timestamp, Source: e.Source,
-		CorrelationID: e.CorrelationID, Payload: payload,
+		ID: r.ID, SignalType: r.Type, Timestamp: r.Timestamp, Source: r.Source,
+		CorrelationID: r.CorrelationID, Metadata: r.Metadata, Payload: r.Payload,
 	}
-	if e.Metadata != nil {
-		if s.Metadata, err = objectOf(e.Metadata); err != nil {
-			return Signal{}, fmt.Errorf("protocol: metadata of a signal %.64q: %w", s.SignalType, err)
-		}
+	if objectOr(s.Payload, nil) == nil {
+		return Signal{}, fmt.Errorf("protocol: the payload of a signal %.64q is no JSON object, or nests too deep", s.SignalType)
+	}
+	if s.Metadata != nil && objectOr(s.Metadata, nil) == nil {
+		return Signal{}, fmt.Errorf("protocol: the metadata of a signal %.64q are no JSON object, or nest too deep", s.SignalType)
 	}
 	return s, nil
 }
 
-// objectOf writes a value as a JSON object, without HTML escaping.
-func objectOf(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	object := objectOr(bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil)
-	if object == nil {
-		return nil, errors.New("no JSON object, or one that nests too deep")
-	}
-	return object, nil
-}
-
-// Envelope is the signal that the event shows. Its error is that of [signal.DecodePayload].
+// Envelope is the signal that the event shows. Its error is that of [signal.Raw.Envelope].
 func (s Signal) Envelope() (signal.Envelope, error) {
-	payload, err := signal.DecodePayload(s.SignalType, s.Payload)
+	e, err := signal.Raw{
+		ID: s.ID, Type: s.SignalType, Timestamp: s.Timestamp, Source: s.Source,
+		CorrelationID: s.CorrelationID, Metadata: s.Metadata, Payload: s.Payload,
+	}.Envelope()
 	if err != nil {
-		return signal.Envelope{}, err
-	}
-	e := signal.Envelope{ID: s.ID, Timestamp: s.Timestamp, Source: s.Source, CorrelationID: s.CorrelationID, Payload: payload}
-	if s.Metadata != nil {
-		if err := json.Unmarshal(s.Metadata, &e.Metadata); err != nil {
-			return signal.Envelope{}, fmt.Errorf("protocol: metadata of a signal %.64q: %w", s.SignalType, err)
-		}
+		return signal.Envelope{}, fmt.Errorf("protocol: %w", err)
 	}
 	return e, nil
 }

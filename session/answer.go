@@ -72,6 +72,7 @@ func (s *Session) ask(ctx context.Context, who NamedEngine, text string, mocked 
 	s.startFiller(ctx, a, who)
 	asking = s.traceAnswer(asking, a)
 	a.working.phrases = who.Ponder
+	s.observeStart(a, who.Name)
 	s.emit2(protocol.ResponseCreated{ResponseID: a.id, TurnID: a.turn})
 	s.silence(0)
 	s.ponder()
@@ -168,6 +169,7 @@ func (s *Session) say(o said) {
 // show tells the peers what they can see of a signal.
 func (s *Session) show(p signal.Payload, at time.Time) {
 	a := s.answer
+	s.observe(a, p)
 	switch p := p.(type) {
 	case signal.TextDelta:
 		a.times.firstText(s.now, at)
@@ -238,21 +240,23 @@ func (s *Session) completeAnswer() {
 
 // failAnswer ends a turn whose engine could not: an error, then idle, and no response.completed.
 func (s *Session) failAnswer(err error) {
-	s.emit(s.wireError(err, protocol.CodeAgentFailed))
-	s.stopAnswer(err, protocol.CancelError, outcomeFailed)
+	told := s.wireError(err, protocol.CodeAgentFailed)
+	s.emit(told)
+	s.stopAnswer(err, &told, protocol.CancelError, outcomeFailed)
 	s.enter(evFinish)
 }
 
 // cancelAnswer ends the answer, if there is one, before its end.
 func (s *Session) cancelAnswer(reason protocol.CancelReason) {
 	if s.answer != nil {
-		s.stopAnswer(errCancelled, reason, outcomeCancelled)
+		s.stopAnswer(errCancelled, nil, reason, outcomeCancelled)
 	}
 }
 
-// stopAnswer lets go of the answer.
-func (s *Session) stopAnswer(cause error, reason protocol.CancelReason, outcome string) {
+// stopAnswer lets go of the answer. told is what clients were told of a failure; nil for any other reason.
+func (s *Session) stopAnswer(cause error, told *protocol.Error, reason protocol.CancelReason, outcome string) {
 	a := s.answer
+	s.observeEnd(a, told, reason)
 	a.stop(cause)
 	a.stopped = true
 	s.answer, s.lastSeen = nil, s.now

@@ -117,10 +117,10 @@ func (p *player) head(mock Mock, codec speech.Codec) error {
 		cfg.Synthesizers = append(cfg.Synthesizers, recorded{})
 	}
 	cfg.Allowance, cfg.Codec = p, codec
-	cfg.Mirror = func(*Session, string) {}
 	if h.VAD != nil {
 		cfg.Detector, cfg.VAD = func() VoiceDetector { return p }, *h.VAD
 	}
+	cfg.Mirror = func(*Session, string) {}
 	p.s = New(cfg)
 	p.s.replayed = func(e Event) { p.came = append(p.came, appendEvent(nil, e)) }
 	if err := p.configure(h.Settings); err != nil {

@@ -14,12 +14,12 @@
 //
 // The files: mailbox.go is the one way in, peers.go who sits where, fsm.go the table of phases, settings.go what is in
 // force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, voice.go the sound of an
-// answer and filler.go what is said while there is none, handsfree.go how speech begins and ends by itself, hold.go what it
-// does to an answer, opus.go how sound may be written, tools.go and approvals.go what an
-// agent does and may do on the way, activity.go what is seen of that, history.go
-// what is remembered, events.go the numbered events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a session
-// beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is how
-// much a client may say, times.go, metrics.go and trace.go say where the time went.
+// answer and filler.go what is said while there is none, handsfree.go how speech begins and ends by itself, hold.go what
+// it does to an answer, opus.go how sound may be written, tools.go and approvals.go what an agent does and may do on the
+// way, activity.go what is seen of that, observe.go who else is shown a turn, history.go what is remembered, events.go the
+// numbered events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a
+// session beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is
+// how much a client may say, times.go, metrics.go and trace.go say where the time went.
 package session
 
 import (
@@ -90,6 +90,10 @@ type Config struct {
 	// Journal opens what takes the session's journal, a line at a time; it is closed when Run ends. Nil, or one that
 	// returns nil, writes none.
 	Journal func() io.WriteCloser
+
+	// Observe is shown each turn as signals. It is called from the session's goroutine and must not wait. Nil: nobody
+	// looks.
+	Observe func(Observed)
 
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts nothing

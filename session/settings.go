@@ -25,7 +25,8 @@ func (t settings) asked() protocol.SessionStart {
 	return protocol.SessionStart{
 		Turns: string(t.turns), Agent: t.terms.Agent, Interrupt: &interrupt, Approvals: &approvals,
 		Audio:         &protocol.AudioFormats{Input: &input, Output: t.terms.Audio.Output},
-		TurnDetection: t.terms.TurnDetection, VAD: t.terms.VAD, Room: t.terms.Room,
+		TurnDetection: t.terms.TurnDetection, VAD: t.terms.VAD,
+		Room: t.terms.Room,
 	}
 }
 
@@ -159,18 +160,6 @@ func (t *settings) apply(ask protocol.SessionStart, cfg *Config) error {
 	return t.applyAudio(ask.Audio, cfg)
 }
 
-// isRoom says whether a room may be called this.
-func isRoom(name string) bool {
-	return len(name) <= 128 && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
-}
-
-// mirror has the room show the session that is in force now, if it was another one before.
-func (s *Session) mirror(before string) {
-	if room := s.settings.terms.Room; room != before && s.cfg.Mirror != nil {
-		s.cfg.Mirror(s, room)
-	}
-}
-
 // Who ends the user's turn.
 const (
 	pressed  = "none" // the client does
@@ -245,6 +234,18 @@ func (t *settings) applyDetection(ask protocol.SessionStart, cfg *Config) error 
 	}
 	t.terms.VAD = &vad
 	return nil
+}
+
+// isRoom says whether a room may be called this.
+func isRoom(name string) bool {
+	return len(name) <= 128 && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// mirror has the room show the session that is in force now, if it was another one before.
+func (s *Session) mirror(before string) {
+	if room := s.settings.terms.Room; room != before && s.cfg.Mirror != nil {
+		s.cfg.Mirror(s, room)
+	}
 }
 
 // The rates that speech is taken at, in Hz; it is resampled to that of the recognisers.

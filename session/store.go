@@ -183,11 +183,11 @@ func stillThere(ask protocol.SessionStart, cfg *Config) protocol.SessionStart {
 	if cfg.agent(ask.Agent) == nil {
 		ask.Agent = ""
 	}
-	if cfg.Mirror == nil {
-		ask.Room = ""
-	}
 	if !cfg.detects() {
 		ask.TurnDetection, ask.VAD = "", nil
+	}
+	if cfg.Mirror == nil {
+		ask.Room = ""
 	}
 	if ask.Audio == nil {
 		return ask

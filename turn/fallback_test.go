@@ -50,7 +50,7 @@ var (
 	silence = signal.TextDelta{AgentID: "a"}
 	call    = signal.ToolCall{AgentID: "a", ToolName: "clock"}
 	other   = signal.TextDelta{AgentID: "b", Content: "other"}
-	done    = signal.Completion{AgentID: "b", Success: true}
+	done    = signal.Completion{TaskID: "t", AgentID: "b", Success: true}
 )
 
 func TestFallback(t *testing.T) {

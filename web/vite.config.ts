@@ -8,6 +8,8 @@ export default defineConfig({
     // The page runs under default-src 'self': a data: address would be refused.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    rolldownOptions: { input: ['index.html', 'phone.html'] },
+    chunkSizeWarningLimit: 600, // LiveKit; size.mjs has the budgets
   },
   worker: { format: 'es' },
   server: {

@@ -221,9 +221,9 @@ test('Tab in agent turns reaches the agent, the artifacts, and a question with a
       return [...names.slice(first), ...names.slice(0, first)];
     };
     const top = (...tools) => ['Skip to the talk control', ...(phone ? [] : tools), 'Settings', 'conversation'];
-    assert.deepEqual(await stops(), [...top('agent-choice'), 'talk', ...(phone ? ['mocked', 'Type'] : ['type', 'mocked'])]);
+    assert.deepEqual(await stops(), [...top('agent-choice'), 'talk', ...(phone ? ['mocked', 'Type'] : ['hands-free', 'type', 'mocked'])]);
     await begin(met);
-    assert.deepEqual(await stops(), [...top('save-transcript'), 'talk', ...(phone ? ['stop'] : ['type', 'stop'])]);
+    assert.deepEqual(await stops(), [...top('save-transcript'), 'talk', ...(phone ? ['stop'] : ['hands-free', 'type', 'stop'])]);
     gateway.say('tool.call', { callId: 'c1', name: 'bash', input: { command: 'make' } });
     gateway.say('approval.request', { approvalId: 'a1', callId: 'c1', name: 'bash', summary: 'make', risk: 'high', expiresMs: 60_000 });
     await eventually(async () => assert.ok(await page.evaluate(() => document.activeElement.matches('.ask')))); // it takes the focus once
@@ -234,7 +234,7 @@ test('Tab in agent turns reaches the agent, the artifacts, and a question with a
       'Deny Alt N',
       'Allow Alt Y',
       'talk',
-      ...(phone ? ['stop'] : ['type', 'stop']),
+      ...(phone ? ['stop'] : ['hands-free', 'type', 'stop']),
     ]);
     gateway.say('tool.result', { callId: 'c1', name: 'bash', success: true });
     gateway.say('artifact', artifacts.diff);
@@ -244,7 +244,9 @@ test('Tab in agent turns reaches the agent, the artifacts, and a question with a
     assert.deepEqual(await stops(), [
       ...top('new-conversation', 'save-transcript', 'open-artifacts', 'agent-choice'),
       'bashmakedone',
-      ...(phone ? ['talk', 'open-artifacts-pad', 'mocked', 'Type'] : ['from sending to the first word', 'talk', 'type', 'mocked']),
+      'from sending to the first word',
+      'talk',
+      ...(phone ? ['open-artifacts-pad', 'mocked', 'Type'] : ['hands-free', 'type', 'mocked']),
       ...(phone ? [] : ['Close artifacts', 'artifact-2', 'Copy', 'artifact-panel']),
     ]);
   }
@@ -266,7 +268,7 @@ test('the settings keep the focus inside, and give it back on Escape', async (t)
   const stops = (await tabStops(page)).map(({ name }) => name);
   for (const stop of stops) {
     const inside = await page.evaluate(
-      (name) => [...document.querySelectorAll('#settings button, #settings select')].some((e) => [e.id, e.ariaLabel, e.textContent.trim()].includes(name)),
+      (name) => [...document.querySelectorAll('#settings :is(button, select, a)')].some((e) => [e.id, e.ariaLabel, e.textContent.trim()].includes(name)),
       stop,
     );
     assert.ok(inside, `${stop} is outside of the settings`);

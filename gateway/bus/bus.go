@@ -1,4 +1,5 @@
-// Package bus keeps conversations where a crash of the process does not reach them.
+// Package bus keeps conversations where a crash of the process does not reach them, and the last signals, for whoever
+// follows them.
 //
 // Start at [Open]. A [Bus] is NATS JetStream: a server inside this process without a listener, its streams in memory or
 // in a folder, or a server elsewhere by its address; what stands above cannot tell. A conversation has one place on it,
@@ -10,7 +11,9 @@
 // The methods of Bus and Session may be called from any goroutine. [Session.AppendAsync] never waits; all that waits
 // takes a context and ends with it. Everything is bounded: what is kept of a conversation, and what is on its way.
 //
-// On the wire there are two streams, whose messages lie on vela.session.<id>.event and vela.session.<id>.state. One
+// [Signals] is the log of signals, a stream of its own with one subject, for which being quick goes before being kept.
+//
+// On the wire the conversations are two streams, whose messages lie on vela.session.<id>.event and vela.session.<id>.state. One
 // message carries the events that gathered while the one before was on its way, and is taken only if the subject's last
 // message is the one that the writer knows of: two writers of one conversation cannot both go on.
 package bus
@@ -67,6 +70,9 @@ type Bus struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream
 	answers  answers
+	storage  jetstream.StorageType // of what is kept
+	life     context.Context       // ends with Close
+	over     context.CancelFunc
 
 	closing  sync.Once
 	closeErr error
@@ -78,7 +84,11 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if c.Dir != "" && c.URL != "" {
 		return nil, errors.New("bus: a folder and an address exclude each other: leave one of them empty")
 	}
-	b := &Bus{log: c.Log}
+	b := &Bus{log: c.Log, storage: jetstream.FileStorage}
+	b.life, b.over = context.WithCancel(context.Background())
+	if c.URL == "" && c.Dir == "" {
+		b.storage = jetstream.MemoryStorage
+	}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -106,6 +116,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 func (b *Bus) Close() error {
 	b.closing.Do(func() {
 		b.answers.close()
+		b.over()
 		if b.nc != nil {
 			b.nc.Close()
 		}
@@ -166,7 +177,7 @@ func (b *Bus) ensureStreams(ctx context.Context, c Config) error {
 		MaxMsgsPerSubject: 2 * maxEvents, // out of reach, since we trim
 		MaxBytes:          -1,
 		Discard:           jetstream.DiscardNew, // full is an error, never somebody else's conversation
-		Storage:           jetstream.FileStorage,
+		Storage:           b.storage,
 	}
 	if c.MaxBytes > 0 {
 		events.MaxBytes = c.MaxBytes
@@ -179,11 +190,8 @@ func (b *Bus) ensureStreams(ctx context.Context, c Config) error {
 	states.AllowRollup = true     // which Save does, and which leaves one
 	states.AllowMsgTTL = true     // for the mark of an end
 	states.MaxBytes = -1
-	if b.embedded != nil && c.Dir == "" {
-		events.Storage, states.Storage = jetstream.MemoryStorage, jetstream.MemoryStorage
-		if c.MaxBytes <= 0 {
-			events.MaxBytes = defaultMemory
-		}
+	if b.storage == jetstream.MemoryStorage && c.MaxBytes <= 0 {
+		events.MaxBytes = defaultMemory
 	}
 	if err := b.ensure(ctx, events); err != nil {
 		return err

@@ -67,12 +67,22 @@ func (s *Server) ownHostOnly(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// secureHeaders go with every answer. The page needs nothing from elsewhere but LiveKit, where there is one.
-func (s *Server) secureHeaders(next echo.HandlerFunc) echo.HandlerFunc {
-	policy := "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-	if s.cfg.Rooms != nil {
-		policy += "; connect-src 'self' " + s.cfg.Rooms.Address()
+// policy is the content security policy of every answer: a page needs nothing from elsewhere. The phone is the one that
+// does; see [phonePolicy].
+const policy = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+// phonePolicy also lets a page connect to LiveKit, whose address is ws:// or wss://: its clients open a socket there, and
+// ask by HTTP why one was refused.
+func phonePolicy(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return policy
 	}
+	return policy + "; connect-src 'self' " + u.Scheme + "://" + u.Host + " http" + strings.TrimPrefix(u.Scheme, "ws") + "://" + u.Host
+}
+
+// secureHeaders go with every answer.
+func secureHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
 		h.Set("Content-Security-Policy", policy)

@@ -113,6 +113,7 @@ func TestWhatNeedsACredential(t *testing.T) {
 		{"GET", "/healthz", 200, 200, 200},
 		{"GET", "/readyz", 200, 200, 200},
 		{"GET", "/asyncapi.yaml", 200, 200, 200},
+		{"GET", "/schema/signal.json", 200, 200, 200},
 		{"GET", "/api/engines", 401, 200, 200},
 		{"GET", "/metrics", 401, 403, 200},
 		{"POST", "/api/tokens", 401, 403, 200},

@@ -10,11 +10,13 @@ import (
 
 const noPage = "The page is not in this build. Run make build, or make run, which does it all.\n"
 
-// page serves the built page. Its assets carry a hash of their content in their names, so they may be kept for ever;
-// the page itself is asked for again each time.
+// page serves the built page, and at /phone the one that talks in LiveKit's rooms. Their assets carry a hash of their
+// content in their names, so they may be kept for ever; the pages themselves are asked for again each time.
 func (s *Server) page() {
 	if s.cfg.Page == nil {
-		s.echo.GET("/", func(c echo.Context) error { return c.String(http.StatusNotFound, noPage) })
+		for _, path := range []string{"/", "/phone"} {
+			s.echo.GET(path, func(c echo.Context) error { return c.String(http.StatusNotFound, noPage) })
+		}
 		return
 	}
 	files := http.FileServerFS(visible{s.cfg.Page})
@@ -25,6 +27,15 @@ func (s *Server) page() {
 		}
 		c.Response().Header().Set("Cache-Control", cache)
 		files.ServeHTTP(c.Response(), c.Request())
+		return nil
+	})
+	s.echo.GET("/phone", func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set("Cache-Control", "no-cache")
+		if s.cfg.Rooms != nil {
+			h.Set("Content-Security-Policy", phonePolicy(s.cfg.Rooms.Address()))
+		}
+		http.ServeFileFS(c.Response(), c.Request(), s.cfg.Page, "phone.html")
 		return nil
 	})
 }

@@ -3,8 +3,8 @@
 // Start at [New]; [Server.Serve] accepts connections until its context is done, then drains. One connection is a
 // socket (socket.go), which is a [session.Peer]; what waits to be written to it stands in its outbox (outbox.go);
 // sessions.go counts the sessions that run and waits for them; access.go says which pages may come in and auth.go who,
-// by what credential.go finds in a request; tokens.go makes tokens, rooms.go is what LiveKit and its participants ask for,
-// tls.go is for listening with a certificate.
+// by what credential.go finds in a request; signals.go takes signals and streams them, run.go what they set off; tokens.go
+// makes tokens, rooms.go is what LiveKit and its participants ask for, tls.go is for listening with a certificate.
 package server
 
 import (
@@ -38,6 +38,9 @@ type Config struct {
 	Page        fs.FS                     // the built page; nil: a text that says how to build it
 	Engines     func(context.Context) any // what /api/engines answers, as JSON
 	Agents      func(context.Context) any // what /api/agents answers, as JSON, within some seconds
+	Discover    func(context.Context) any // what /api/discover/local answers, as JSON; nil: no such route
+	Signals     Signals                   // nil: there are none
+	Run         Run                       // nil: signals set nothing off
 	Ready       func() error              // nil once turns can be served; its error is shown at /readyz
 	Origins     []string                  // origins, such as "https://example.org", of other pages that may connect
 	MaxSessions int                       // default 1,000
@@ -70,6 +73,7 @@ type Server struct {
 	leaving  atomic.Int32  // sockets that are being turned away
 	upgraded atomic.Uint64 // sockets there have been
 	sessions *sessions
+	streams  atomic.Int32 // event streams that are open
 	metrics  *metrics
 }
 
@@ -128,7 +132,7 @@ func (c *Config) setDefaults() {
 func (s *Server) routes() {
 	e := s.echo
 	e.HideBanner, e.HidePort = true, true
-	e.Use(s.ownHostOnly, s.secureHeaders, s.authenticate)
+	e.Use(s.ownHostOnly, secureHeaders, s.authenticate)
 	e.GET("/ws", s.serveSocket)
 	e.GET("/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "ok\n") })
 	e.GET("/readyz", s.serveReady)
@@ -142,6 +146,13 @@ func (s *Server) routes() {
 		return c.JSON(http.StatusOK, s.cfg.Agents(c.Request().Context()))
 	})
 	s.rooms()
+	if s.cfg.Discover != nil {
+		e.GET("/api/discover/local", func(c echo.Context) error {
+			return c.JSON(http.StatusOK, s.cfg.Discover(c.Request().Context()))
+		}, s.serverKeyOnly, s.ownPagesOnly)
+	}
+	s.signalRoutes()
+	s.runRoutes()
 	s.page()
 }
 

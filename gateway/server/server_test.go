@@ -472,6 +472,56 @@ func TestThePage(t *testing.T) {
 	}
 }
 
+// rooms are LiveKit at an address.
+type rooms string
+
+func (rooms) Token(string, string, string, string, map[string]string) (url, token string, err error) {
+	return "", "", nil
+}
+func (rooms) Join(string) error           { return nil }
+func (rooms) Webhook(*http.Request) error { return nil }
+func (r rooms) Address() string           { return string(r) }
+
+// The phone may connect to LiveKit, to the one that is configured and to nothing else; the page may not.
+func TestThePhone(t *testing.T) {
+	built := fstest.MapFS{"index.html": {Data: []byte("page")}, "phone.html": {Data: []byte("phone")}}
+	const alone = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+	for _, c := range []struct {
+		at    server.Rooms
+		phone string
+	}{
+		{nil, alone},
+		{rooms("ws://127.0.0.1:7880"), alone + "; connect-src 'self' ws://127.0.0.1:7880 http://127.0.0.1:7880"},
+		{rooms("wss://livekit.example.org/path"), alone + "; connect-src 'self' wss://livekit.example.org https://livekit.example.org"},
+	} {
+		g := serve(t, func(s *server.Config) { s.Page, s.Rooms = built, c.at })
+		for path, policy := range map[string]string{"/phone": c.phone, "/": alone, "/phone.html": alone} {
+			resp, err := http.Get("http://" + g.addr + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if want := map[bool]string{true: "page", false: "phone"}[path == "/"]; err != nil || resp.StatusCode != 200 || string(body) != want {
+				t.Errorf("%s: %d %q, %v", path, resp.StatusCode, body, err)
+			}
+			if got := resp.Header.Get("Content-Security-Policy"); got != policy {
+				t.Errorf("%v, %s: policy %q", c.at, path, got)
+			}
+			if got := resp.Header.Get("Cache-Control"); got != "no-cache" {
+				t.Errorf("%s: cache %q", path, got)
+			}
+		}
+	}
+	if status, body := serve(t, nil).get("/phone"); status != http.StatusNotFound || !strings.Contains(body, "make build") {
+		t.Errorf("without a page: %d %s", status, body)
+	}
+	unbuilt := serve(t, func(s *server.Config) { s.Page = fstest.MapFS{"index.html": {}} })
+	if status, _ := unbuilt.get("/phone"); status != http.StatusNotFound {
+		t.Errorf("without its file: %d", status)
+	}
+}
+
 // TestNothingIsLeftBehind opens and closes 1,000 sessions in every way there is, after a first 1,000 that warm up
 // whatever is kept for good, and looks at what stays.
 func TestNothingIsLeftBehind(t *testing.T) {

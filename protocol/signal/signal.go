@@ -2,7 +2,9 @@
 // well-known payloads, nine from agents and five from people.
 //
 // A turn engine yields payloads; a signal source yields whole envelopes. Start at [Payload]. The set of types is open:
-// any string is a signal type, and one that is not well known carries an [Other].
+// any string is a signal type, and one that is not well known carries an [Other]. schema.json says what a signal looks
+// like on the wire; [Raw] is one whose payload is not decoded, [Check] holds it to the schema, and [Intake] makes one of
+// whatever comes from outside.
 //
 // The package is pure: no IO, no goroutine, no clock. All of it may be called from anywhere.
 package signal
@@ -26,46 +28,29 @@ type Envelope struct {
 	CorrelationID string         // groups the signals of one episode; may be empty
 	Metadata      map[string]any // for the producer's own use; may be nil
 	Payload       Payload        // decides the type
-}
-
-// wire is the envelope's JSON shape.
-type wire struct {
-	ID            string          `json:"id"`
-	Type          string          `json:"type"`
-	Timestamp     int64           `json:"timestamp"`
-	Source        string          `json:"source"`
-	CorrelationID string          `json:"correlationId,omitempty"`
-	Metadata      map[string]any  `json:"metadata,omitempty"`
-	Payload       json.RawMessage `json:"payload"`
+	Channel       *Channel       // of a well-known payload: where its agent was spoken to; may be nil
 }
 
 // MarshalJSON writes the envelope with its type beside its payload.
 func (e Envelope) MarshalJSON() ([]byte, error) {
-	if e.Payload == nil {
-		return nil, fmt.Errorf("signal: envelope %q has no payload", e.ID)
-	}
-	body, err := json.Marshal(e.Payload)
+	r, err := e.Raw()
 	if err != nil {
-		return nil, fmt.Errorf("signal: encode payload of %s: %w", e.Payload.SignalType(), err)
+		return nil, err
 	}
-	return json.Marshal(wire{e.ID, e.Payload.SignalType(), e.Timestamp, e.Source, e.CorrelationID, e.Metadata, body})
+	return json.Marshal(r)
 }
 
-// UnmarshalJSON reads an envelope; a well-known type gets its Go type, any other an [Other]. A well-known payload of
-// the wrong shape is an error.
+// UnmarshalJSON reads an envelope, as [Raw.Envelope] does.
 func (e *Envelope) UnmarshalJSON(b []byte) error {
-	var w wire
-	if err := json.Unmarshal(b, &w); err != nil {
+	var r Raw
+	if err := json.Unmarshal(b, &r); err != nil {
 		return fmt.Errorf("signal: decode envelope: %w", err)
 	}
-	if w.Type == "" {
-		return fmt.Errorf("signal: decode envelope: no type")
-	}
-	p, err := DecodePayload(w.Type, w.Payload)
+	read, err := r.Envelope()
 	if err != nil {
 		return err
 	}
-	*e = Envelope{w.ID, w.Timestamp, w.Source, w.CorrelationID, w.Metadata, p}
+	*e = read
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,7 @@ var checks = []struct {
 }{
 	{"answers in order", (*trial).order},
 	{"yields text that is UTF-8 and objects that are JSON", (*trial).texts},
+	{"yields signals that the schema takes", (*trial).schema},
 	{"asks nobody where there is nobody", (*trial).askNobody},
 	{"takes a no", (*trial).askNo},
 	{"stops waiting for an answer when cancelled", (*trial).askForEver},
@@ -105,6 +107,27 @@ func (x *trial) texts() {
 			if len(body) > 0 && json.Unmarshal(body, &object) != nil {
 				x.failed("a run", "%s of signal %d is no JSON object: %q", what, i+1, body)
 			}
+		}
+	}
+}
+
+// schema: what an engine yields is logged and handed on as it is.
+func (x *trial) schema() {
+	req := x.req
+	req.TurnID = cmp.Or(req.TurnID, "turn-1")
+	for i, it := range x.drive("a run", req) {
+		if it.payload == nil {
+			continue
+		}
+		r, err := signal.Envelope{ID: "1", Source: "engine", Payload: it.payload}.Raw()
+		if err == nil {
+			err = signal.Check(r)
+		}
+		if err != nil {
+			x.failed("a run", "signal %d: %v", i+1, err)
+		}
+		if p, ends := it.payload.(signal.Completion); ends && p.TaskID == "" {
+			x.failed("a run", "the completion has no task")
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 
 var (
 	word = signal.TextDelta{AgentID: "test", Content: "word"}
-	done = signal.Completion{AgentID: "test", Success: true}
+	done = signal.Completion{TaskID: "1", AgentID: "test", Success: true}
 	call = signal.ToolCall{ToolName: "clock", AgentID: "test", CallID: "1", Input: json.RawMessage(`{}`)}
 	told = signal.ToolResult{ToolName: "clock", AgentID: "test", CallID: "1", Success: true}
 )
@@ -218,6 +218,14 @@ var broken = []struct {
 	{what: "calls a tool with no object", check: "yields text that is UTF-8 and objects that are JSON", says: "no JSON object",
 		make: of(func(ctx context.Context, _ turn.Request, yield yield) {
 			each(ctx, yield, signal.ToolCall{ToolName: "clock", Input: json.RawMessage(`{"a":`)}, done)
+		})},
+	{what: "counts tokens backwards", check: "yields signals that the schema takes", says: "promptTokens",
+		make: of(func(ctx context.Context, _ turn.Request, yield yield) {
+			each(ctx, yield, signal.TokenUsage{PromptTokens: -1}, done)
+		})},
+	{what: "completes nothing in particular", check: "yields signals that the schema takes", says: "no task",
+		make: of(func(ctx context.Context, _ turn.Request, yield yield) {
+			each(ctx, yield, word, signal.Completion{Success: true})
 		})},
 	{what: "asks nobody", check: "asks nobody where there is nobody", says: "panicked",
 		make: of(func(ctx context.Context, req turn.Request, yield yield) {

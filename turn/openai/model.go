@@ -159,16 +159,36 @@ func (m *Model) Models(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"` // null when Ollama has none
-	}
-	if err := json.Unmarshal(body, &list); err != nil {
+	names, err := ParseModels(body)
+	if err != nil {
 		return nil, stream.Failed("The model's server has no list of models.", fmt.Errorf("openai: the list of models is none: %s", m.client.Hide(err.Error())))
 	}
-	names := make([]string, 0, len(list.Data))
-	for _, d := range list.Data {
+	return names, nil
+}
+
+// ParseModels reads the answer to GET /models, and so tells a server that speaks OpenAI's language from any other: it has
+// an object with a member data, or, of a server that has no model, object.
+func ParseModels(body []byte) ([]string, error) {
+	var list struct {
+		Object json.RawMessage `json:"object"`
+		Data   json.RawMessage `json:"data"` // null when Ollama has no model
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, err
+	}
+	if list.Object == nil && list.Data == nil {
+		return nil, errors.New("an object with neither data nor object")
+	}
+	var models []struct {
+		ID string `json:"id"`
+	}
+	if list.Data != nil {
+		if err := json.Unmarshal(list.Data, &models); err != nil {
+			return nil, err
+		}
+	}
+	names := make([]string, 0, len(models))
+	for _, d := range models {
 		names = append(names, d.ID)
 	}
 	return names, nil

@@ -26,15 +26,16 @@ export async function startBrowser({ microphone = null, allowed = true } = {}) {
 
 /**
  * A page in a context of its own. `watch.check()` fails on what must not happen on any page: an exception nobody caught, an error in the
- * console that is not in `expected`, a violation of the content security policy, a request to another origin. With `clock`, the test can move
- * the page's clock.
+ * console that is not in `expected`, a violation of the content security policy, a request to another origin than its own and those in `also`,
+ * hosts with their ports. With `clock`, the test can move the page's clock.
  */
-export async function openPage(browser, url, { init = [], expected = [], clock = false, ...context } = {}) {
+export async function openPage(browser, url, { init = [], expected = [], also = [], clock = false, ...context } = {}) {
   const inside = await browser.newContext({ locale: 'en-GB', viewport: { width: 1280, height: 800 }, ...context });
   const page = await inside.newPage();
   page.setDefaultTimeout(8000);
   const wrong = [];
   const { host } = new URL(url);
+  const hosts = [host, ...also];
   page.on('pageerror', (error) => wrong.push(`not caught: ${error.stack ?? error}`));
   page.on('console', (message) => {
     const text = message.text();
@@ -44,7 +45,7 @@ export async function openPage(browser, url, { init = [], expected = [], clock =
   page.on('websocket', (socket) => sockets.push(socket.url()));
   page.on('request', (request) => {
     const to = new URL(request.url());
-    if (to.host !== host && to.protocol !== 'data:' && to.protocol !== 'blob:') wrong.push(`asked another origin: ${request.url()}`);
+    if (!hosts.includes(to.host) && to.protocol !== 'data:' && to.protocol !== 'blob:') wrong.push(`asked another origin: ${request.url()}`);
   });
   await page.addInitScript(record);
   for (const script of init) await page.addInitScript(script);
@@ -56,7 +57,7 @@ export async function openPage(browser, url, { init = [], expected = [], clock =
     async check() {
       const violations = await page.evaluate(() => window.seen.violations);
       for (const violation of violations) wrong.push(`content security policy: ${violation}`);
-      for (const address of sockets) if (new URL(address).host !== host) wrong.push(`a socket to another origin: ${address}`);
+      for (const address of sockets) if (!hosts.includes(new URL(address).host)) wrong.push(`a socket to another origin: ${address}`);
       assert.deepEqual(wrong, []);
     },
     close: () => inside.close(),

@@ -98,15 +98,15 @@ async function startGate(address) {
 }
 
 /**
- * Starts the gateway with a vela.yaml, in a folder of its own. `agents` are lines of the file below `agents:`. Its `project` has the files of
- * models/project and of browser/project.
+ * Starts the gateway with a vela.yaml, in a folder of its own. `agents` are lines of the file below `agents:`, `more` the rest of it. Its
+ * `project` has the files of models/project and of browser/project.
  */
-export async function startAgents(agents, args = []) {
+export async function startAgents(agents, args = [], more = '') {
   const folder = mkdtempSync(join(tmpdir(), 'vela-agents-'));
   folders.add(folder);
   const project = join(folder, 'project');
   for (const from of ['models/project', 'browser/project']) cpSync(here(from), project, { recursive: true });
-  writeFileSync(join(folder, 'vela.yaml'), `agents:\n${agents.map((line) => `  ${line}\n`).join('')}`);
+  writeFileSync(join(folder, 'vela.yaml'), `agents:\n${agents.map((line) => `  ${line}\n`).join('')}${more}`);
   const vela = await startVela(['--config', join(folder, 'vela.yaml'), ...args], '127.0.0.1:0', { BROWSER_MODEL_KEY: key });
   return {
     ...vela,

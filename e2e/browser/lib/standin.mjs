@@ -26,6 +26,7 @@ export async function standIn(host, { agents = someAgents } = {}) {
     url: '',
     agents,
     agent: 'claude',
+    turnDetection: 'none',
     /** What the page sent, read. */
     received: [],
     /** The events of the session, in order. */
@@ -74,8 +75,10 @@ export async function standIn(host, { agents = someAgents } = {}) {
         return tell('error', { code: 'unsupported', message: 'Not this one.', retryable: false, ref: id });
       }
       gateway.agent = payload.agent ?? gateway.agent;
+      gateway.turnDetection = payload.turnDetection ?? gateway.turnDetection;
       ready();
       if (gateway.events.length === 0) say('session.state', { value: 'idle' });
+      else tell('session.state', { value: 'idle' }); // it is taken between turns alone
     } else if (type === 'session.resume') {
       ready({ resumed: true, recovered: true });
       for (const event of gateway.events.slice(payload.after)) socket.send(event);
@@ -96,11 +99,11 @@ export async function standIn(host, { agents = someAgents } = {}) {
       turns: 'agent',
       agent: gateway.agent,
       audio: { input: { encoding: 'pcm16', rate: 16000, framing: 'binary' } },
-      turnDetection: 'none',
+      turnDetection: gateway.turnDetection,
       interrupt: true,
       approvals: true,
       room: '',
-      features: ['text', 'audio_in', 'resume', 'history'],
+      features: ['text', 'audio_in', 'resume', 'history', 'vad'],
       ...change,
     });
   }

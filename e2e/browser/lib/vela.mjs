@@ -1,6 +1,9 @@
 // The built program as a process of its own.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const program = process.env.VELA_BIN || fileURLToPath(new URL('../../../bin/vela', import.meta.url));
@@ -39,3 +42,23 @@ export async function startVela(args = [], addr = '127.0.0.1:0', variables = {})
     return gone;
   }
 }
+
+/** The same with a vela.yaml of the test's own. */
+export async function startVelaWith(settings) {
+  const folder = mkdtempSync(join(tmpdir(), 'vela-settings-'));
+  const file = join(folder, 'vela.yaml');
+  writeFileSync(file, settings);
+  const vela = await startVela(['--config', file]);
+  return {
+    ...vela,
+    async stop() {
+      await vela.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Settings with a voice of which it is known to the sample which words have been heard. */
+export const toneVoice = `voices:
+  - {kind: command, command: [${JSON.stringify(process.execPath)}, ${JSON.stringify(fileURLToPath(new URL('tonevoice.mjs', import.meta.url)))}]}
+`;

@@ -19,6 +19,8 @@ type cli struct {
 	Hear    hearCmd    `cmd:"" help:"Show what every ear makes of WAV files."`
 	Script  scriptCmd  `cmd:"" help:"Run scripted turns against a gateway, and say PASS or FAIL for each."`
 	Respond respondCmd `cmd:"" help:"Answer what a gateway asks by files, with a command."`
+	Emit    emitCmd    `cmd:"" help:"Send a signal to a gateway."`
+	Tail    tailCmd    `cmd:"" help:"Follow the signals of a gateway: what agents and people do."`
 	Replay  replayCmd  `cmd:"" help:"Run a session's journal again, and say whether the same events come out."`
 	Key     keyCmd     `cmd:"" help:"Make a server key for VELA_KEYS."`
 	Livekit livekitCmd `cmd:"" help:"Set LiveKit up: check it, and try a room."`

@@ -27,9 +27,14 @@ export interface MicrophoneEvents {
 
 /** Opens the microphone and lets its worklet run. Throws only MicrophoneError. */
 export async function openMicrophone(deviceId: string, events: MicrophoneEvents): Promise<OpenMicrophone> {
+  return hear(await openStream(deviceId), events);
+}
+
+/** Opens the microphone alone. Throws only MicrophoneError. */
+export async function openStream(deviceId: string): Promise<MediaStream> {
   // Browsers hide the devices from pages that came over plain http from another machine.
   if (!navigator.mediaDevices?.getUserMedia) throw new MicrophoneError('insecure');
-  const stream = await navigator.mediaDevices
+  return navigator.mediaDevices
     .getUserMedia({
       audio: {
         channelCount: 1,
@@ -42,6 +47,10 @@ export async function openMicrophone(deviceId: string, events: MicrophoneEvents)
     .catch((error: unknown) => {
       throw new MicrophoneError(faultOf(error));
     });
+}
+
+/** Lets the worklet run on an open microphone, which is its own from now on. Throws only MicrophoneError. */
+export async function hear(stream: MediaStream, events: MicrophoneEvents): Promise<OpenMicrophone> {
   try {
     return await listen(stream, events);
   } catch (error) {

@@ -10,10 +10,13 @@ declare function registerProcessor(name: string, processor: new () => AudioWorkl
 
 export const playbackName = 'vela-playback';
 
-/** From the page: sound, and where in the answer it lies, in samples; or silence at once, with a number that comes back. */
-export type ToPlayback = { samples: Float32Array<ArrayBuffer>; at: number } | { cut: number };
-/** playedMs is where in the answer the sound ends that was rendered; dry says that nothing is left. */
-export type FromPlayback = { playedMs: number; dry: boolean; level: number } | { cut: number; playedMs: number };
+/**
+ * From the page: sound, and where in the answer it lies, in samples; silence at once, for good or until it is to go on, with a number that comes
+ * back.
+ */
+export type ToPlayback = { samples: Float32Array<ArrayBuffer>; at: number } | { cut: number } | { pause: number } | 'resume';
+/** playedMs is where in the answer the sound ends that was rendered; dry says that nothing is left; after is the number of the last cut. */
+export type FromPlayback = { playedMs: number; dry: boolean; level: number; after: number } | { silent: number; playedMs: number };
 
 /** Thirty times a second, which is what the level ring draws. */
 const reportFrames = Math.round(sampleRate / 30);
@@ -22,24 +25,24 @@ class Output extends AudioWorkletProcessor {
   #playback = new Playback(sampleRate);
   #heard = new Float32Array(reportFrames + 128);
   #filled = 0;
+  #cut = 0;
 
   constructor() {
     super();
     this.port.onmessage = (event: MessageEvent<ToPlayback>) => {
       const message = event.data;
-      if ('samples' in message) this.#playback.push(message.samples, message.at);
-      else {
-        this.#filled = 0;
-        this.#post({ cut: message.cut, playedMs: toMs(this.#playback.cut()) });
-      }
+      if (message === 'resume') this.#playback.resume();
+      else if ('samples' in message) this.#playback.push(message.samples, message.at);
+      else if ('cut' in message) this.#silent((this.#cut = message.cut), this.#playback.cut());
+      else this.#silent(message.pause, this.#playback.pause());
     };
   }
 
   process(_: Float32Array[][], outputs: Float32Array[][]): boolean {
     const out = outputs[0]![0]!;
-    const wasDry = this.#playback.dry;
+    const still = this.#playback.dry || this.#playback.paused;
     this.#playback.render(out);
-    if (wasDry) return true;
+    if (still) return true;
     const piece = out.subarray(0, this.#heard.length - this.#filled);
     this.#heard.set(piece, this.#filled);
     this.#filled += piece.length;
@@ -50,7 +53,12 @@ class Output extends AudioWorkletProcessor {
   #report(): void {
     const loudness = level(this.#heard.subarray(0, this.#filled));
     this.#filled = 0;
-    this.#post({ playedMs: toMs(this.#playback.played), dry: this.#playback.dry, level: loudness });
+    this.#post({ playedMs: toMs(this.#playback.played), dry: this.#playback.dry, level: loudness, after: this.#cut });
+  }
+
+  #silent(silent: number, played: number): void {
+    this.#filled = 0;
+    this.#post({ silent, playedMs: toMs(played) });
   }
 
   #post(message: FromPlayback): void {

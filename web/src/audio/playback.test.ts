@@ -81,6 +81,100 @@ describe('at the rate of the sound', () => {
   });
 });
 
+describe('a pause', () => {
+  const whole = ramp(1, 1000);
+
+  /** What was heard when some frames were faded at some place and rose again: the fade and the rise laid upon each other. */
+  function joined(before: number[], after: number[], faded: number): number[] {
+    const at = before.length - faded;
+    return [...before.slice(0, at), ...after.map((s, i) => s + (i < faded ? before[at + i]! : 0))];
+  }
+
+  test.each([1, 3, 7])('after %i quanta: what fades is silent within one, rises again, and nothing is lost or heard twice', (quanta) => {
+    const playback = new Playback(soundRate);
+    for (let at = 0; at < 1000; at += 100) playback.push(whole.slice(at, at + 100), at);
+    const before = render(playback, quanta).out;
+    expect(playback.pause()).toBe(quanta * 128);
+    const fade = render(playback, 3);
+    expect(fade.sound).toBe(0);
+    expect(fade.out.slice(128)).toEqual(new Array(256).fill(0));
+    const length = Math.min(128, 1000 - quanta * 128);
+    expect(fade.out[length - 1]).toBe(0);
+    expect(playback.played).toBe(quanta * 128);
+    playback.resume();
+    const after = render(playback).out;
+    const heard = joined([...before, ...fade.out.slice(0, length)], after, length);
+    whole.forEach((sample, i) => expect(heard[i]).toBeCloseTo(sample, 6));
+    expect(heard.slice(1000).every((sample) => sample === 0)).toBe(true);
+    expect(playback.played).toBe(1000);
+  });
+
+  test('the second one says the same as the first', () => {
+    const playback = new Playback(soundRate);
+    playback.push(whole, 0);
+    render(playback, 2);
+    expect([playback.pause(), playback.pause()]).toEqual([256, 256]);
+  });
+
+  test('over before anything was rendered: not a sample is different', () => {
+    const playback = new Playback(soundRate);
+    playback.push(whole, 0);
+    render(playback, 1);
+    playback.pause();
+    playback.resume();
+    playback.pause();
+    playback.resume();
+    expect(render(playback).out.slice(0, 872)).toEqual([...whole.slice(128)]);
+  });
+
+  test('again before the sound has risen: silence goes on, and then it rises once', () => {
+    const playback = new Playback(soundRate);
+    playback.push(whole, 0);
+    playback.pause();
+    const fade = render(playback, 1).out;
+    playback.resume();
+    playback.pause();
+    expect(render(playback, 2).out).toEqual(new Array(256).fill(0));
+    playback.resume();
+    const heard = joined(fade, render(playback).out, 128);
+    whole.forEach((sample, i) => expect(heard[i]).toBeCloseTo(sample, 6));
+  });
+
+  test('takes what comes meanwhile, and plays it after', () => {
+    const playback = new Playback(soundRate);
+    expect(playback.pause()).toBe(0);
+    playback.push(whole, 0);
+    expect(render(playback, 2)).toEqual({ out: new Array(256).fill(0), sound: 0 });
+    playback.resume();
+    expect(render(playback).out.slice(0, 1000)).toEqual([...whole]);
+  });
+
+  test('ended by a cut: silence without another fade, and what comes next does not rise', () => {
+    const playback = new Playback(soundRate);
+    playback.push(whole, 0);
+    render(playback, 2);
+    playback.pause();
+    render(playback, 1);
+    expect(playback.cut()).toBe(256);
+    expect(render(playback, 2).out).toEqual(new Array(256).fill(0));
+    playback.push(ramp(5, 128), 0);
+    expect(render(playback, 1).sound).toBe(0);
+    playback.resume();
+    expect(render(playback, 1)).toEqual({ out: [...ramp(5, 128)], sound: 128 });
+  });
+
+  test('behind the fade of a cut: no second one', () => {
+    const playback = new Playback(soundRate);
+    playback.push(new Float32Array(400).fill(0.5), 0);
+    playback.cut();
+    playback.push(ramp(1, 400), 0);
+    playback.pause();
+    expect(render(playback, 2).out.slice(127)).toEqual(new Array(129).fill(0));
+    playback.resume();
+    expect(render(playback).out.slice(0, 400)).toEqual([...ramp(1, 400)]);
+  });
+});
+
 describe.each([48_000, 44_100, 16_000])('at %i Hz', (rate) => {
   test('the sound is resampled, and all of it is played', () => {
     const playback = new Playback(rate);
@@ -91,6 +185,28 @@ describe.each([48_000, 44_100, 16_000])('at %i Hz', (rate) => {
     expect(playback.played).toBeCloseTo(soundRate, 0);
     // Away from the ends, where there is nothing on one side, it is the same tone.
     for (let i = 200; i < rate - 200; i += 7) expect(Math.abs(out[i]! - 0.5 * Math.sin((2 * Math.PI * 440 * i) / rate))).toBeLessThan(0.002);
+  });
+
+  test('paused and resumed at any time: with the fades laid upon each other it is the same sound', () => {
+    const straight = new Playback(rate);
+    const paused = new Playback(rate);
+    for (let at = 0; at < 24_000; at += 960) for (const p of [straight, paused]) p.push(tone(at, 960), at);
+    const want = render(straight).out;
+    let got: number[] = [];
+    for (const quanta of [5, 1, 40, 17]) {
+      got.push(...render(paused, quanta).out);
+      const at = paused.pause();
+      const fade = render(paused, 1).out;
+      expect(render(paused, 2).out.every((s) => s === 0)).toBe(true);
+      expect(paused.played).toBe(at);
+      paused.resume();
+      const risen = render(paused, 1).out;
+      got.push(...risen.map((s, i) => s + fade[i]!));
+    }
+    got = got.concat(render(paused).out);
+    const rounded = (samples: number[]): number[] => samples.map((s) => Math.round(s * 32768) + 0);
+    expect(rounded(got)).toEqual(rounded(want));
+    expect(paused.played).toBe(straight.played);
   });
 
   test('the position is where the sound lies, over gaps and late pieces', () => {

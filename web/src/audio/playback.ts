@@ -6,7 +6,7 @@ export const soundRate = 24_000;
 /** The gateway sends at most 0.4 s ahead of what was acknowledged; what is more than this is none of its making, and is not taken. */
 const mostSeconds = 2;
 
-/** Frames of the fade at a cut: one quantum of Web Audio, 2.7 ms at 48 kHz. */
+/** Frames of the fade at a cut or a pause: one quantum of Web Audio, 2.7 ms at 48 kHz. */
 export const fadeFrames = 128;
 
 /** Sound at the rate of the output, and where in the answer it begins, in samples of soundRate. */
@@ -32,6 +32,9 @@ export class Playback {
   #inside = false; // whether it still has frames
   #played = 0;
   #fade: Float32Array | null = null;
+  #paused = false;
+  #faded = 0; // frames at the front that a pause let fade, and that rise again with resume()
+  #risen = 0; // of them
 
   constructor(rate: number) {
     this.#rate = rate;
@@ -46,6 +49,10 @@ export class Playback {
   /** Whether there is nothing to play. */
   get dry(): boolean {
     return this.#pieces.length === 0 && !this.#inside;
+  }
+
+  get paused(): boolean {
+    return this.#paused;
   }
 
   /** Takes sound that lies at a position, and says whether there was room for it. */
@@ -73,23 +80,54 @@ export class Playback {
       out.set(this.#fade.subarray(0, at));
       this.#fade = null;
     }
-    const filled = this.#take(out, at);
+    const filled = this.#paused ? at : this.#take(out, at);
     out.fill(0, filled);
+    for (let i = at; i < filled && this.#risen < this.#faded; i++) out[i]! *= ++this.#risen / this.#faded;
     return filled - at;
+  }
+
+  /**
+   * Falls silent, and keeps what waits for resume(). What fades meanwhile is no part of what has been played: it rises again later, and the
+   * two add up to the sound as it came. Returns where the sound ends that has been played.
+   */
+  pause(): number {
+    if (this.#paused) return this.#played;
+    this.#paused = true;
+    // In silence already: behind another fade, or before what faded last has risen.
+    if (this.#fade || (this.#faded > 0 && this.#risen === 0)) return this.#played;
+    const ahead = new Float32Array(fadeFrames);
+    const from = this.#played;
+    const length = this.#take(ahead, 0);
+    this.#faded = length;
+    this.#risen = 0;
+    if (length > 0) {
+      this.#putBack({ from, samples: ahead.subarray(0, length) });
+      this.#fade = faded(ahead, length);
+    }
+    return this.#played;
+  }
+
+  /** Goes on where it was paused. */
+  resume(): void {
+    this.#paused = false;
+    // A fade that was not even heard has nothing to rise from.
+    if (this.#fade && this.#faded > 0) {
+      this.#fade = null;
+      this.#faded = 0;
+    }
   }
 
   /** Forgets what waits, but for a fade of one quantum. Returns where the sound ends that has been played. */
   cut(): number {
     const played = this.#played;
-    if (!this.dry) {
-      const fade = new Float32Array(fadeFrames);
-      this.#take(fade, 0);
-      for (let i = 0; i < fadeFrames; i++) fade[i]! *= 1 - (i + 1) / fadeFrames;
-      this.#fade = fade;
+    if (!this.dry && !this.#paused) {
+      const ahead = new Float32Array(fadeFrames);
+      this.#take(ahead, 0);
+      this.#fade = faded(ahead, fadeFrames);
     }
     this.#drain();
     this.#pieces = [];
-    this.#offset = this.#waiting = 0;
+    this.#offset = this.#waiting = this.#faded = 0;
     this.#next = null;
     this.#played = 0;
     return played;
@@ -117,6 +155,16 @@ export class Playback {
     return at;
   }
 
+  /** Puts what was taken last in front of the rest again. */
+  #putBack(piece: Piece): void {
+    const rest = this.#pieces[0];
+    if (rest) this.#pieces[0] = { from: rest.from + (this.#offset * soundRate) / this.#rate, samples: rest.samples.subarray(this.#offset) };
+    this.#offset = 0;
+    this.#pieces.unshift(piece);
+    this.#waiting += piece.samples.length;
+    this.#played = piece.from;
+  }
+
   /** What the resampler keeps for want of what follows: nothing follows, or not in time. Says whether there was anything. */
   #drain(): boolean {
     if (!this.#resampler || !this.#inside) return false;
@@ -137,4 +185,9 @@ export class Playback {
     this.#pieces.push(piece);
     this.#waiting += piece.samples.length;
   }
+}
+
+/** Some sound on its way to silence, over a length in frames. */
+function faded(sound: Float32Array, length: number): Float32Array {
+  return sound.map((sample, i) => sample * Math.max(0, 1 - (i + 1) / length));
 }

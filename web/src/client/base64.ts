@@ -20,9 +20,13 @@ export function base64(bytes: Uint8Array): string {
 
 /** The bytes of base64; null when it is none. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
+  let binary: string;
   try {
-    return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    binary = atob(text);
   } catch {
     return null;
   }
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
 }

@@ -27,6 +27,14 @@ export interface ClientOptions {
   random?(): number;
 }
 
+/**
+ * A session, whatever carries it: the socket of a Client, or a room. A transport that carries the microphone by itself is told by listen() when
+ * it is to be heard, until the commit or the clear; sendAudio() then says only whether there is a session.
+ */
+export type Session = Pick<Client, 'status' | 'terms' | 'connect' | 'tryNow' | 'disconnect' | 'pause' | 'keep' | 'unkeep' | 'send' | 'sendAudio'> & {
+  listen?(): void;
+};
+
 /** Closed with one of these, the session itself is over, or never began. */
 const sessionIsOver = new Set([1000, 4004, 4005, 4006]);
 

@@ -12,7 +12,12 @@ export type Cause =
   | { kind: 'malformed'; why: string }
   /** The gateway takes no session with these settings. */
   | { kind: 'refused'; code: string; message: string }
-  | { kind: 'socket' };
+  | { kind: 'socket' }
+  /** In the transport's own words, and what its button says; '' for none. */
+  | { kind: 'said'; strong: string; text: string; again: string };
+
+/** The code of an error that has no code, and whose words are all there is. */
+export const saidOnly = 'said';
 
 export interface ConnectionStatus {
   state: ConnectionState;
@@ -21,6 +26,8 @@ export interface ConnectionStatus {
   retryAt: number | null;
   /** Until when the session can be resumed, in ms of the clock, while it waits for that; Infinity when nobody knows. Never in version 1. */
   keptUntil?: number;
+  /** What it is called while it is connected, where that is another word. */
+  word?: string;
 }
 
 export interface ConnectionOptions {

@@ -47,6 +47,11 @@ const shapes: { [T in ServerEventV2['type']]?: Shape } = {
   'session.ended': (p) => word(p.reason),
 };
 
+/** Whether an object may be taken for a payload of an event. */
+export function isPayload(type: ServerEventV2['type'], payload: Record<string, unknown>): boolean {
+  return shapes[type]?.(payload) === true;
+}
+
 function isSeq(value: unknown, least: number): value is number {
   return Number.isSafeInteger(value) && (value as number) >= least;
 }

@@ -13,8 +13,16 @@ test('what the gateway says of its engines', () => {
     turns: 'agent',
     agent: { name: 'echo', label: 'Echo (built in)', available: true, why: '', better: '' },
     transcriber: { name: 'pocketsphinx', label: 'PocketSphinx, US English', available: false, why: 'not in this build', better: 'Use a service' },
+    ears: [{ name: 'pocketsphinx', label: 'PocketSphinx, US English', available: false, why: 'not in this build', better: 'Use a service' }],
     voices: [{ name: 'flite', label: 'Flite', available: true, why: '', better: '' }],
+    detectors: [],
   });
+});
+
+test('all ears and detectors, where it names them', () => {
+  const engine = (name: string) => ({ name, label: name, available: true, why: '', better: '' });
+  const read = readEngines({ ...answer, ears: [engine('far'), engine('near')], detectors: [engine('silero'), 3] })!;
+  expect([read.ears.map((e) => e.name), read.detectors.map((e) => e.name)]).toEqual([['far', 'near'], ['silero']]);
 });
 
 test.each([null, 'agent', {}, { turns: 'both' }, { turns: 1 }])('%j is no such answer', (value) => {
@@ -22,7 +30,7 @@ test.each([null, 'agent', {}, { turns: 'both' }, { turns: 1 }])('%j is no such a
 });
 
 test('an engine that is missing or nameless is none; one without a label has its name', () => {
-  expect(readEngines({ turns: 'deterministic', agent: { label: 'X' } })).toEqual({ turns: 'deterministic', agent: null, transcriber: null, voices: [] });
+  expect(readEngines({ turns: 'deterministic', agent: { label: 'X' } })).toEqual({ turns: 'deterministic', agent: null, transcriber: null, ears: [], voices: [], detectors: [] });
   expect(readEngines({ ...answer, agent: { name: 'echo', available: 'yes' } })!.agent).toMatchObject({ label: 'echo', available: false });
 });
 

@@ -16,8 +16,12 @@ export interface Engines {
   turns: Turns;
   agent: Engine | null;
   transcriber: Engine | null;
+  /** The first that is available recognises, and the next where it fails. */
+  ears: readonly Engine[];
   /** The first that is available speaks, and the next where it fails. */
   voices: readonly Engine[];
+  /** The first that is available tells speech from silence. */
+  detectors: readonly Engine[];
 }
 
 function engine(value: unknown): Engine | null {
@@ -39,8 +43,19 @@ export function readEngines(value: unknown): Engines | null {
   if (typeof value !== 'object' || value === null) return null;
   const v = value as Record<string, unknown>;
   const turns = readTurns(v.turns);
-  const voices = Array.isArray(v.voices) ? v.voices.map(engine).filter((e) => e !== null) : [];
-  return turns ? { turns, agent: engine(v.agent), transcriber: engine(v.transcriber), voices } : null;
+  const list = (all: unknown): Engine[] => (Array.isArray(all) ? all.map(engine).filter((e) => e !== null) : []);
+  const transcriber = engine(v.transcriber);
+  const ears = list(v.ears);
+  return turns
+    ? {
+        turns,
+        agent: engine(v.agent),
+        transcriber,
+        ears: ears.length > 0 || !transcriber ? ears : [transcriber],
+        voices: list(v.voices),
+        detectors: list(v.detectors),
+      }
+    : null;
 }
 
 export function readTurns(value: unknown): Turns | null {

@@ -1,5 +1,7 @@
 // For tests: a socket that a test speaks through, and a clock that it turns.
+import type { Admission } from './admission';
 import type { Socket, Timers } from './line';
+import type { JoinedRoom, RoomAgent, RoomEvents } from './room';
 
 export class FakeSocket implements Socket {
   onopen: ((event: never) => void) | null = null;
@@ -141,4 +143,66 @@ export class FakeStore {
   getItem = (key: string): string | null => this.kept.get(key) ?? null;
   setItem = (key: string, value: string): void => void this.kept.set(key, value);
   removeItem = (key: string): void => void this.kept.delete(key);
+}
+
+/** A room that a test speaks through, in place of LiveKit's. */
+export class FakeRoom implements JoinedRoom {
+  agent: RoomAgent | null = null;
+  /** What was done to it, in order. */
+  readonly done: string[] = [];
+  /** What the next calls of procedures come to. */
+  refusal: unknown = null;
+
+  constructor(
+    readonly admission: Admission,
+    readonly events: RoomEvents,
+  ) {}
+
+  async chat(text: string): Promise<void> {
+    this.done.push(`chat ${text}`);
+  }
+  async send(topic: string, packet: Uint8Array): Promise<void> {
+    this.done.push(`${topic} ${new TextDecoder().decode(packet)}`);
+  }
+  async call(identity: string, method: string, payload: string): Promise<void> {
+    this.done.push(`${identity}.${method} ${payload}`);
+    if (this.refusal !== null) throw this.refusal;
+  }
+  async publish(microphone: MediaStreamTrack | null): Promise<void> {
+    this.done.push(microphone ? 'publish' : 'unpublish');
+  }
+  mute(muted: boolean): void {
+    this.done.push(muted ? 'mute' : 'unmute');
+  }
+  speak(on: boolean): void {
+    this.done.push(on ? 'speak' : 'hush');
+  }
+  leave(): void {
+    this.done.push('leave');
+  }
+
+  /** The agent comes, or does something else; null lets it go. */
+  agentIs(state: string | null, identity = 'agent'): void {
+    this.agent = state === null ? null : { identity, state };
+    this.events.onAgent(this.agent);
+  }
+
+  /** An object of ganglia-events, as one packet. */
+  tell(object: object, topic = 'ganglia-events', from = 'agent'): void {
+    this.events.onData(topic, from, new TextEncoder().encode(JSON.stringify(object)));
+  }
+
+  /** One update of what somebody says: a stream of its own. */
+  userSays(text: string, final: boolean, from: { identity: string; name: string } = { identity: 'me', name: '' }, segment = 'u1'): void {
+    const stream = `${segment}-${this.#streams++}`;
+    this.events.onTranscription({ stream, segment, from, text, end: false, final });
+    this.events.onTranscription({ stream, segment, from, text: '', end: true, final });
+  }
+
+  /** The next piece of an answer, or its end. */
+  agentSays(text: string | null, segment = 'a1'): void {
+    this.events.onTranscription({ stream: segment, segment, from: { identity: 'agent', name: '' }, text: text ?? '', end: text === null, final: true });
+  }
+
+  #streams = 0;
 }

@@ -1,12 +1,12 @@
+import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { changes } from '../artifact/diff';
 import type { App } from '../state/app';
 import { keptArtifacts, placeOf, wholeText, type Artifact } from '../state/artifacts';
-import { oneLine } from '../state/plain';
+import { oneLine, plain } from '../state/plain';
 import { identityOf } from '../state/view';
 import { newer, shownOf } from '../state/viewer';
-import { ArtifactBody } from './ArtifactBody';
 import { timeWords } from './clock';
 import { Icon, type IconName } from './Icon';
 import { Pennant } from './Pennant';
@@ -20,6 +20,30 @@ const icons: Record<Artifact['body']['kind'], IconName> = {
   search_results: 'find',
   error: 'warning',
 };
+
+/** What draws the bodies is big, and comes with the first of them. Where it cannot be had, they are plain text. */
+const viewer = signal<typeof import('./ArtifactBody') | 'none' | null>(null);
+
+let asked = false;
+
+function fetchViewer(): void {
+  if (asked) return;
+  asked = true;
+  import('./ArtifactBody').then(
+    (it) => (viewer.value = it),
+    () => {
+      viewer.value = 'none';
+      asked = false; // the gateway may be there again with the next one
+    },
+  );
+}
+
+function Body({ body }: { body: Artifact['body'] }): JSX.Element | null {
+  if (viewer.value === null) return null;
+  if (viewer.value === 'none') return <pre class="code">{plain(wholeText(body))}</pre>;
+  const { ArtifactBody } = viewer.value;
+  return <ArtifactBody body={body} />;
+}
 
 /** Whether there is anything to look at, and whether it is in sight. */
 export function artifactsShown(app: App): boolean {
@@ -66,11 +90,14 @@ export function OpenArtifacts({ app, place }: { app: App; place: 'bar' | 'pad' }
 /** What the agent read, edited or found: the last ones, the newest first. */
 export function Artifacts({ app }: { app: App }): JSX.Element | null {
   const { artifacts } = app.model.value.talk;
-  const viewer = app.viewer.value;
-  const shown = shownOf(viewer, artifacts);
+  const watched = app.viewer.value;
+  const shown = shownOf(watched, artifacts);
   const visible = artifactsShown(app);
   const tabs = useRef<HTMLDivElement>(null);
   const id = shown?.id;
+  useEffect(() => {
+    if (id !== undefined) fetchViewer();
+  }, [id]);
   useEffect(() => {
     // Not scrollIntoView(), which would move what is around it as well.
     const tab = tabs.current?.querySelector<HTMLElement>('[aria-selected="true"]');
@@ -81,7 +108,7 @@ export function Artifacts({ app }: { app: App }): JSX.Element | null {
   }, [id]);
   useEffect(() => () => void (app.viewer.value = { ...app.viewer.peek(), focused: false }), [visible]);
   if (!shown || !visible) return null;
-  const behind = newer(viewer, artifacts);
+  const behind = newer(watched, artifacts);
   const newestFirst = artifacts.toReversed();
   const choose = (to: Artifact): void => {
     app.chooseArtifact(to.id);
@@ -101,7 +128,7 @@ export function Artifacts({ app }: { app: App }): JSX.Element | null {
       class="artifacts"
       aria-label="Artifacts"
       onFocusIn={() => {
-        if (!viewer.focused) app.viewer.value = { ...viewer, focused: true };
+        if (!watched.focused) app.viewer.value = { ...watched, focused: true };
       }}
       onFocusOut={(event) => {
         const inside = event.relatedTarget instanceof Node && event.currentTarget.contains(event.relatedTarget);
@@ -141,7 +168,7 @@ export function Artifacts({ app }: { app: App }): JSX.Element | null {
       </div>
       <Head app={app} artifact={shown} />
       <div id="artifact-panel" class="panel" role="tabpanel" aria-labelledby={`artifact-${id}`} tabIndex={0} key={id}>
-        <ArtifactBody body={shown.body} />
+        <Body body={shown.body} />
       </div>
     </aside>
   );

@@ -52,8 +52,8 @@ export function Choice<T extends string>(props: {
   );
 }
 
-export function Switch(props: { id: string; label: string; detail: string; on: boolean; onChange(on: boolean): void }): JSX.Element {
-  const { id, label, detail, on, onChange } = props;
+export function Switch(props: { id: string; label: string; detail: string; on: boolean; disabled?: boolean; onChange(on: boolean): void }): JSX.Element {
+  const { id, label, detail, on, disabled = false, onChange } = props;
   return (
     <div class="switch-row">
       <span>
@@ -70,6 +70,7 @@ export function Switch(props: { id: string; label: string; detail: string; on: b
         aria-checked={on}
         aria-labelledby={`${id}-label`}
         aria-describedby={`${id}-detail`}
+        disabled={disabled}
         onClick={() => onChange(!on)}
       >
         <i />

@@ -18,11 +18,16 @@ export function Conversation({ app }: { app: App }): JSX.Element {
   }, [turns]);
   useLayoutEffect(() => {
     const element = scroller.current!;
-    const follow = new ResizeObserver(() => {
+    const follow = (): void => {
       if (following.current) element.scrollTop = element.scrollHeight;
-    });
-    follow.observe(element);
-    return () => follow.disconnect();
+    };
+    const resized = new ResizeObserver(follow);
+    resized.observe(element);
+    element.addEventListener('toggle', follow, { capture: true }); // what opens at the end is to be seen
+    return () => {
+      resized.disconnect();
+      element.removeEventListener('toggle', follow, { capture: true });
+    };
   }, []);
   const newest = turns.at(-1)?.id;
   return (

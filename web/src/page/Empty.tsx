@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import type { App } from '../state/app';
+import { listening } from '../state/handsfree';
 import { recogniserLine } from '../state/view';
 
 /** A sky that is the same each time: no random numbers, so that nothing moves between two visits. */
@@ -45,9 +46,13 @@ export function Empty({ app }: { app: App }): JSX.Element {
       <h2>Say what you want done, and hear what is being done.</h2>
       {model.turns === 'agent' ? (
         <>
-          <p>
-            Hold the round control<span class="with-keys"> or the Space bar</span> while you speak. The transcript and the answer appear here.
-          </p>
+          {listening(model) === 'off' ? (
+            <p>
+              Hold the round control<span class="with-keys"> or the Space bar</span> while you speak. The transcript and the answer appear here.
+            </p>
+          ) : (
+            <p>While the microphone is open, just speak. A pause ends your turn, and speech interrupts the answer.</p>
+          )}
           {agent && !agent.available && <p class="engine">{`${agent.label} is not there${agent.why ? `: ${agent.why}` : ''}.`}</p>}
           <p class="engine" id="recogniser">
             {recogniserLine(model)}

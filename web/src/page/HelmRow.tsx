@@ -16,17 +16,32 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
   const { talk } = model;
   const view = helm(model);
   const now = useClock(view.timed);
-  const partial = talk.held || talk.inFlight ? talk.partial : '';
+  const partial = talk.held || talk.inFlight || view.live ? talk.partial : '';
   useEffect(watchFocus, []);
   useEffect(restoreFocus);
   return (
-    <section class="helm" data-phase={view.tone} data-held={talk.held ? 'yes' : 'no'} data-typing={app.typing.value ? 'yes' : 'no'} aria-label="Talk control">
+    <section class="helm" data-phase={view.tone} data-held={talk.held ? 'yes' : 'no'} data-live={view.live ? 'yes' : 'no'} data-typing={app.typing.value ? 'yes' : 'no'} aria-label="Talk control">
       <i class="halyard" />
       <TalkControl app={app} view={view} />
       <div class="state">
         <span class="word">{view.word}</span>
         {view.timed && <span class="seconds">{spanWords(now - talk.since)}</span>}
         {model.turns === 'deterministic' && <span class="tag">Deterministic turns</span>}
+        {view.handsFree.shown && (
+          <button
+            type="button"
+            id="hands-free"
+            class="switch"
+            role="switch"
+            aria-checked={view.handsFree.on}
+            aria-describedby="hands-free-why"
+            disabled={view.handsFree.disabled}
+            onClick={() => app.change({ handsFree: !view.handsFree.on })}
+          >
+            Hands-free
+            <i />
+          </button>
+        )}
       </div>
       <div class="words">
         <p id="partial" class="partial" hidden={partial === ''}>
@@ -94,6 +109,9 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
       </p>
       <p class="unseen" id="talk-why">
         {view.control.description}
+      </p>
+      <p class="unseen" id="hands-free-why">
+        {view.handsFree.why}
       </p>
       <p class="unseen" id="mocked-why">
         {view.mocked.why}

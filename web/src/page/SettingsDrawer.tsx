@@ -3,10 +3,10 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Engine, Turns } from '../client/engines';
 import type { App } from '../state/app';
 import { agentChoice } from '../state/choice';
-import { turnActive } from '../state/helm';
+import { helm, turnActive } from '../state/helm';
 import type { Theme } from '../state/settings';
 import { duration } from '../state/banner';
-import { full, nameOf, recogniserLine, tokenWords, voiceLine } from '../state/view';
+import { detectorLine, full, nameOf, recogniserLine, tokenWords, voiceLine } from '../state/view';
 import { AgentList } from './AgentChoice';
 import { Choice, Switch } from './Choice';
 import { ConversationTools } from './ConversationTools';
@@ -30,7 +30,7 @@ export function applyTheme(theme: Theme): void {
 }
 
 /** Everything here applies at once. */
-export function SettingsDrawer({ app, onClose }: { app: App; onClose(): void }): JSX.Element {
+export function SettingsDrawer({ app, inRoom, onClose }: { app: App; inRoom?: boolean; onClose(): void }): JSX.Element {
   const drawer = useRef<HTMLDivElement>(null);
   useEffect(() => {
     drawer.current?.querySelector<HTMLElement>('button')?.focus();
@@ -62,10 +62,18 @@ export function SettingsDrawer({ app, onClose }: { app: App; onClose(): void }):
               <ConversationTools app={app} place="settings" />
             </section>
           )}
-          <TurnsGroup app={app} />
+          {!inRoom && <TurnsGroup app={app} />}
           <EnginesGroup app={app} />
           <TalkingGroup app={app} />
           <AppearanceGroup app={app} />
+          {!inRoom && (
+            <section>
+              <h3>Phone</h3>
+              <a class="link" id="phone" href="/phone">
+                Talk in a LiveKit room
+              </a>
+            </section>
+          )}
           <SessionGroup app={app} />
         </div>
       </div>
@@ -134,12 +142,10 @@ function EnginesGroup({ app }: { app: App }): JSX.Element {
       </section>
       <section id="transcriber">
         <h3>Recogniser</h3>
-        {engines.transcriber ? (
-          <EngineRow kind="Recogniser" engine={engines.transcriber} />
-        ) : (
-          <p class="note">The gateway has no recogniser.</p>
-        )}
-        <p class="note">{recogniserLine(model)}</p>
+        {engines.ears.map((ear) => (
+          <EngineRow key={ear.label} kind="Recogniser" engine={ear} />
+        ))}
+        <p class="note">{recogniserLine(model) ?? 'The gateway has no recogniser.'}</p>
       </section>
       <VoiceGroup app={app} />
     </>
@@ -172,9 +178,21 @@ function VoiceGroup({ app }: { app: App }): JSX.Element {
 function TalkingGroup({ app }: { app: App }): JSX.Element {
   const { tapInsteadOfHold, deviceId } = app.settings.value;
   const devices = app.devices.value;
+  const { handsFree } = helm(app.model.value);
   return (
     <section>
       <h3>Talking</h3>
+      {handsFree.shown && (
+        <Switch
+          id="hands-free-setting"
+          label="Hands-free"
+          detail={handsFree.why}
+          on={handsFree.on}
+          disabled={handsFree.disabled}
+          onChange={(on) => app.change({ handsFree: on })}
+        />
+      )}
+      {handsFree.shown && <p class="note">{detectorLine(app.model.value)}</p>}
       {devices.length > 1 && (
         <label class="field-row">
           <span class="label">Microphone</span>

@@ -20,7 +20,6 @@ export function TalkControl({ app, view }: { app: App; view: Helm }): JSX.Elemen
   const button = useRef<HTMLButtonElement>(null);
   useEffect(() => listenToHold(button.current!, app), [app]);
   const { control } = view;
-  const { held } = app.model.value.talk;
   return (
     <div class="ring" data-ring={control.ring}>
       <svg viewBox="0 0 144 144" aria-hidden="true" focusable="false">
@@ -28,7 +27,7 @@ export function TalkControl({ app, view }: { app: App; view: Helm }): JSX.Elemen
         <circle class="dashes" cx={centre} cy={centre} r="58" />
         <path class="arc" d="M72 13a59 59 0 0 1 59 59" />
       </svg>
-      {control.ring === 'level' && <LevelRing key={view.tone} app={app} />}
+      {control.ring === 'level' && <LevelRing key={`${view.tone} ${view.live}`} app={app} />}
       <button
         id="talk"
         ref={button}
@@ -37,7 +36,7 @@ export function TalkControl({ app, view }: { app: App; view: Helm }): JSX.Elemen
         data-shape={control.shape === 'shell' ? 'shell' : 'round'}
         disabled={control.disabled}
         aria-label={control.label}
-        aria-pressed={held !== null}
+        aria-pressed={control.pressed}
         aria-describedby="talk-why"
       >
         {control.shape === 'shell' ? (

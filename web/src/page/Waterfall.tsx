@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import type { Turn } from '../state/talk';
 import { full } from '../state/view';
 import { Icon } from './Icon';
+import { narrow } from './wide';
 
 const names = ['Recognise', 'First word', 'First sound'] as const;
 
@@ -41,13 +42,22 @@ export function axis(ms: number): number {
   return [1, 2, 4, 10].map((n) => n * unit).find((length) => length >= least)!;
 }
 
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(2)} s`;
+
+/** Where the clock of a turn begins. */
+function beginning({ kind, released, metrics }: Turn): string {
+  if (kind === 'text') return 'sending';
+  // Where nothing was held, and where it is told again, only the gateway knows.
+  return released !== null || !metrics ? 'letting go' : 'the end of speech';
+}
+
 const milliseconds = (ms: number): string => Math.round(ms).toLocaleString('en');
 
-/** Who measured, and what of it was the gateway's own. */
+/** Who measured, what of it was the gateway's own, and how long all of it was. */
 function keyWords({ metrics }: Turn, recogniser: string | null, recognised: boolean): string {
   const by = recogniser && recognised ? ` Recognised by ${full(recogniser)}` : '';
   if (!metrics) return `As seen by this page.${by}`;
-  return `Vela itself ${milliseconds(metrics.gatewayMs)} ms.${by}`;
+  return `Vela itself ${milliseconds(metrics.gatewayMs)} ms, the whole turn ${seconds(metrics.totalMs)}.${by}`;
 }
 
 export function Waterfall({ turn, newest, recogniser }: { turn: Turn; newest: boolean; recogniser: string | null }): JSX.Element | null {
@@ -58,12 +68,11 @@ export function Waterfall({ turn, newest, recogniser }: { turn: Turn; newest: bo
   const spoken = all.map((s) => `${s.name} after ${milliseconds(s.to)} milliseconds`).join(', ');
   const over = turn.done || turn.cut !== null || turn.metrics !== null;
   return (
-    <details class="waterfall" open={newest}>
+    <details class="waterfall" open={newest && !narrow.value}>
       <summary>
         <Icon name="open" small />
         <span>
-          <b>{(last.to / 1000).toFixed(2)} s</b> from {turn.kind === 'text' ? 'sending' : 'letting go'} to{' '}
-          {until[last.name]}
+          <b>{seconds(last.to)}</b> from {beginning(turn)} to {until[last.name]}
         </span>
       </summary>
       <div class="stages" role="img" aria-label={`Latency of this turn: ${spoken}.`}>

@@ -22,8 +22,15 @@ function letGo(app: App): void {
   app.release();
 }
 
-/** Start and send with one press each: Enter, clicks of assistive technology, and everything where tapping was chosen. */
+/**
+ * Start and send with one press each: Enter, clicks of assistive technology, and everything where tapping was chosen. Where the page listens by
+ * itself, such a press is a tap.
+ */
 export function toggle(app: App): void {
+  if (app.taps !== 'no') {
+    if (take(app, 'toggle')) letGo(app);
+    return;
+  }
   if (!app.model.peek().talk.held) take(app, 'toggle');
   else if (holderOf(app) === 'toggle') letGo(app);
 }

@@ -1,6 +1,7 @@
 import { render } from 'preact';
 import { act } from 'preact/test-utils';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { terms } from '../client/fakes';
 import { bench, engines, openMicrophone, settle, type Bench, type BenchOptions } from '../state/fakes';
 import { markedEnd } from './ArtifactBody';
 import { Page } from './Page';
@@ -237,12 +238,19 @@ describe('settings', () => {
   });
 
   test('an engine that is not there says why, and what would be better', async () => {
+    const ears = { name: 'none', label: 'PocketSphinx', available: false, why: 'not in this build', better: 'Build with pocketsphinx' };
     await page({
       turns: 'agent',
       engines: {
         turns: 'agent',
         agent: { name: 'openclaw', label: 'OpenClaw', available: false, why: 'nothing answers on port 18789', better: '' },
-        voices: [], transcriber: { name: 'none', label: 'PocketSphinx', available: false, why: 'not in this build', better: 'Build with pocketsphinx' },
+        transcriber: ears,
+        ears: [ears],
+        voices: [],
+        detectors: [
+          { name: 'silero', label: 'Silero VAD 5', available: false, why: 'no model', better: '' },
+          { name: 'energy', label: 'Loudness and pitch', available: true, why: '', better: 'Silero is better' },
+        ],
       },
     });
     expect(get('recogniser').textContent).toBe('PocketSphinx is not available: not in this build. Build with pocketsphinx.');
@@ -250,6 +258,77 @@ describe('settings', () => {
     expect(get('agent').textContent).toContain('nothing answers on port 18789');
     expect(get('agent').textContent).toContain('not there');
     expect(get('transcriber').textContent).toContain('Build with pocketsphinx.');
+    expect(get('settings').textContent).toContain('Speech is noticed by Loudness and pitch. Silero is better.');
+  });
+});
+
+describe('hands-free', () => {
+  const canListen = { ...terms('session-1'), features: ['text', 'audio_in', 'resume', 'history', 'vad'] };
+
+  /** A page whose gateway can hear where speech begins and ends, and has been asked to. */
+  async function listens(): Promise<Bench> {
+    const b = await page({ turns: 'agent' });
+    await say(b, 'session.ready', canListen);
+    await act(() => get('hands-free').click());
+    await act(settle);
+    await say(b, 'session.ready', { ...canListen, turnDetection: 'vad' });
+    await say(b, 'session.state', { value: 'idle' });
+    return b;
+  }
+
+  test('is one switch, in the helm and in the settings', async () => {
+    const b = await listens();
+    expect(get('hands-free').getAttribute('aria-checked')).toBe('true');
+    expect(b.microphone.opened).toHaveLength(1);
+    expect(document.querySelector('.helm')!.getAttribute('data-live')).toBe('yes');
+    await act(() => void (b.app.settingsOpen.value = true));
+    expect(get('hands-free-setting').getAttribute('aria-checked')).toBe('true');
+    await act(() => get('hands-free-setting').click());
+    expect(get('hands-free').getAttribute('aria-checked')).toBe('false');
+  });
+
+  test('is off and says why before a gateway that cannot', async () => {
+    await page({ turns: 'agent' });
+    const control = get<HTMLButtonElement>('hands-free');
+    expect(control.disabled).toBe(true);
+    expect(get(control.getAttribute('aria-describedby')!).textContent).toBe('Off: this gateway cannot hear where speech begins and ends.');
+  });
+
+  test('is not there in deterministic turns', async () => {
+    await page();
+    expect(get('hands-free')).toBeNull();
+  });
+
+  test('makes the control a pause button, for the pointer, Space and Enter; its name stays, pressed says the rest', async () => {
+    await listens();
+    const control = get('talk');
+    const state = (): (string | null)[] => [control.getAttribute('aria-label'), control.getAttribute('aria-pressed')];
+    expect(state()).toEqual(['Pause listening', 'false']);
+    await pointer(control, 'pointerdown');
+    await pointer(window, 'pointerup');
+    expect(state()).toEqual(['Pause listening', 'true']);
+    key(document.body, 'keydown', { key: ' ' });
+    key(document.body, 'keyup', { key: ' ' });
+    expect(state()).toEqual(['Pause listening', 'false']);
+    key(control, 'keydown', { key: 'Enter' });
+    expect(state()).toEqual(['Pause listening', 'true']);
+    await act(() => void control.dispatchEvent(new MouseEvent('click', { detail: 0, bubbles: true })));
+    expect(state()).toEqual(['Pause listening', 'false']);
+  });
+
+  test('and tapping instead of holding: the same', async () => {
+    const b = await listens();
+    await act(() => b.app.change({ tapInsteadOfHold: true }));
+    await act(() => void get('talk').dispatchEvent(new MouseEvent('click', { detail: 1, bubbles: true })));
+    expect(get('talk').getAttribute('aria-pressed')).toBe('true');
+    expect(document.querySelector('.helm .small')!.textContent).toBe('Press to go on');
+  });
+
+  test('shows the words as they are heard', async () => {
+    const b = await listens();
+    await say(b, 'session.state', { value: 'listening' });
+    await say(b, 'transcript.partial', { text: 'now do' });
+    expect(get('partial').textContent).toBe('now do');
   });
 });
 
@@ -402,7 +481,7 @@ test('what the gateway measured replaces what the page saw', async () => {
   const fall = document.querySelector('.waterfall')!;
   expect(fall.querySelector('summary')!.textContent).toBe('0.60 s from sending to the first word');
   expect([...fall.querySelectorAll('.value')].map((v) => v.textContent)).toEqual(['none', '604 ms', 'none']);
-  expect(fall.querySelector('.key')!.textContent).toBe('Vela itself 4 ms.');
+  expect(fall.querySelector('.key')!.textContent).toBe('Vela itself 4 ms, the whole turn 0.90 s.');
   expect(document.querySelector('.usage')!.textContent).toBe('1,204 tokens in, 88 out');
 });
 
@@ -423,6 +502,20 @@ test('a spoken turn shows its stages', async () => {
   expect(fall.querySelector('[role="img"]')!.getAttribute('aria-label')).toBe(
     'Latency of this turn: Recognise after 186 milliseconds, First word after 604 milliseconds.',
   );
+});
+
+test('a turn that nobody held counts from the end of speech', async () => {
+  const b = await page({ turns: 'agent' });
+  await act(() => b.socket().say('session.ready', { ...terms('session-1'), turnDetection: 'vad', features: ['vad'] }));
+  await say(b, 'session.state', { value: 'listening' });
+  await say(b, 'transcript.final', { text: 'hello' });
+  await say(b, 'response.created', { responseId: 'r1', turnId: 't1' });
+  await say(b, 'response.completed', { responseId: 'r1' });
+  await say(b, 'turn.metrics', { turnId: 't1', sttMs: 608, firstTokenMs: 200, firstAudioMs: 300, gatewayMs: 4, totalMs: 2900 });
+  const fall = document.querySelector('.waterfall')!;
+  expect(fall.querySelector('summary')!.textContent).toBe('0.91 s from the end of speech to the first sound');
+  expect([...fall.querySelectorAll('.value')].map((v) => v.textContent)).toEqual(['608 ms', '200 ms', '100 ms']);
+  expect(fall.querySelector('.key')!.textContent).toMatch(/^Vela itself 4 ms, the whole turn 2.90 s./);
 });
 
 test.each([
@@ -531,6 +624,7 @@ describe('an agent at work', () => {
     expect(get('artifacts')).toBeNull(); // a narrow page does not bring them over the conversation by itself
     await act(() => get('open-artifacts').click());
     expect(tabs().map((t) => t.textContent)).toEqual(['three', 'two', 'one']);
+    await vi.waitFor(() => expect(panel()).toBe('three <b>')); // what draws it comes when it is needed
     expect(tabs().map((t) => t.tabIndex)).toEqual([0, -1, -1]);
     for (const [stroke, shown] of [['ArrowRight', 'two <b>'], ['End', 'one <b>'], ['ArrowRight', 'three <b>'], ['ArrowLeft', 'one <b>'], ['Home', 'three <b>']]) {
       key(document.querySelector('[role="tab"][aria-selected="true"]')!, 'keydown', { key: stroke! });

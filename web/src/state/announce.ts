@@ -1,12 +1,27 @@
+import { listening, type Listening } from './handsfree';
 import type { Turn } from './talk';
 import { agentName, connectionWord, phaseWords, type Model } from './view';
 
 /**
  * What a screen reader is told between two states of the page: finals, whole answers, phases and the connection; never partials, streaming
- * text or seconds. What went wrong is told by the banner, which is an alert.
+ * text or seconds. What went wrong is told by the banner, which is an alert. An open microphone that listens by itself would hear all of it, and
+ * take it for the user: then no more is told than what the user cannot know otherwise.
  */
 export function announcements(before: Model, after: Model): string[] {
-  return [...connectionTold(before, after), ...turns(before, after), ...artifacts(before, after), ...phase(before, after)];
+  const always = [...connectionTold(before, after), ...ears(before, after)];
+  const live = listening(after) === 'live';
+  return [...always, ...turns(before, after, live), ...(live ? [] : [...artifacts(before, after), ...phase(before, after)])];
+}
+
+const earWords: Partial<Record<Listening, string>> = { live: 'Just talk. The microphone is open.', paused: 'Listening is paused' };
+
+function ears(before: Model, after: Model): string[] {
+  if (after.talk.note === 'microphone gone' && before.talk.note !== 'microphone gone') return ['The microphone went away'];
+  const [was, is] = [listening(before), listening(after)];
+  if (was === is) return [];
+  if (is === 'off') return before.handsFree === 'off' ? [] : ['Hold to talk'];
+  const told = earWords[is];
+  return told ? [told] : [];
 }
 
 export function connectionTold(before: Model, after: Model): string[] {
@@ -17,14 +32,14 @@ export function connectionTold(before: Model, after: Model): string[] {
   return [];
 }
 
-function turns(before: Model, after: Model): string[] {
+function turns(before: Model, after: Model, live: boolean): string[] {
   if (before.talk.turns === after.talk.turns) return [];
   const told: string[] = [];
   const unchanged = new Set(before.talk.turns);
   for (const turn of after.talk.turns) {
     if (unchanged.has(turn) || turn.past) continue;
     const was = before.talk.turns.find((t) => t.id === turn.id);
-    if (!was && turn.said) told.push(`You said: ${turn.said}`);
+    if (!was && turn.said && !live) told.push(`You said: ${turn.said}`);
     // What was spoken aloud has been heard.
     if (turn.done && !was?.done && turn.answer && !turn.sound?.playedMs) told.push(`${answerer(turn, after)}: ${turn.answer}`);
   }

@@ -1,5 +1,5 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
-import type { ClientEventV2, ServerEvent } from '@vela/protocol';
+import type { ClientEventV2, ServerEvent, SessionStartPayloadV2, State } from '@vela/protocol';
 import { gatewayRate } from '../audio/chunker';
 import { LevelTrace } from '../audio/levels';
 import type { InputDevice, MicrophoneEvents, OpenMicrophone } from '../audio/microphone';
@@ -7,7 +7,7 @@ import { soundRate } from '../audio/playback';
 import type { Player, PlayerEvents } from '../audio/player';
 import type { ServerEventV2 } from '@vela/protocol';
 import type { Agents } from '../client/agents';
-import { Client } from '../client/client';
+import { Client, type ClientOptions, type Session } from '../client/client';
 import { Connection, type Cause, type ConnectionStatus } from '../client/connection';
 import { readTurns, socketAddress, type Engines, type Turns } from '../client/engines';
 import type { OpenSocket, Timers } from '../client/line';
@@ -15,7 +15,9 @@ import { announcements, connectionTold } from './announce';
 import { isOpen, keepAnswers, takeAnswers, type Approval } from './approvals';
 import type { BannerAction } from './banner';
 import { agentChoice } from './choice';
-import { helm, interruptible, turnActive } from './helm';
+import { Ear } from './ear';
+import { cannotListen, HandsFree, listening } from './handsfree';
+import { helm, interruptible, mayTalk, turnActive } from './helm';
 import { Hold } from './hold';
 import { keepPlayed, takePlayed } from './played';
 import { readSettings, writeSettings, type Settings } from './settings';
@@ -25,7 +27,7 @@ import { nothingSaid, reduce, type Action, type Unsent } from './talk';
 import { isOver, isToken, readToken, tokenIn, writeToken } from './token';
 import { transcript, transcriptName } from './transcript';
 import { choose, onArtifact, unwatched, type Viewer } from './viewer';
-import { type Model, type SignIn } from './view';
+import type { MicrophoneState, Model, SignIn } from './view';
 
 /** What the page needs of the browser; a test hands in its own. */
 export interface Browser {
@@ -46,6 +48,8 @@ export interface Browser {
   openMicrophone(deviceId: string, events: MicrophoneEvents): Promise<OpenMicrophone>;
   inputDevices(): Promise<InputDevice[]>;
   openPlayer(events: PlayerEvents): Player;
+  /** What carries agent turns; a socket unless given. */
+  openSession?(options: ClientOptions): Session;
   socket?: OpenSocket;
   /** As Math.random: what the waits between tries are spread by. */
   random?(): number;
@@ -71,12 +75,15 @@ export class App {
   readonly levels = new LevelTrace();
   #browser: Browser;
   #first: Connection; // version 1: deterministic turns
-  #second: Client; // version 2: agent turns
+  #second: Session; // version 2: agent turns
   #token: string | null = null;
+  #ear: Ear;
   #hold: Hold;
+  #handsFree: HandsFree;
   #speaker: Speaker;
   #session = ''; // the last one that was ready
   #soundAsked = false; // whether this session was asked for the sound that it began without
+  #asking: { id: string; settings: SessionStartPayloadV2 } | null = null; // what the session is asked for, until it answers
   #lastTurn = 0; // when the session was last used, in ms of the clock
   #announced = 0;
   #fresh = true; // whether this page has had no session yet
@@ -104,7 +111,8 @@ export class App {
       onStatus: (status) => this.#onStatus(status, 'deterministic'),
       onEvent: (event) => this.#onEvent(event),
     });
-    this.#second = new Client({
+    const openSession = browser.openSession ?? ((options) => new Client(options));
+    this.#second = openSession({
       ...common,
       settings: () => ({
         turns: 'agent',
@@ -121,7 +129,21 @@ export class App {
       onEvent: (event) => this.#onEvent(event),
       onCaughtUp: () => this.#onCaughtUp(),
     });
+    this.#ear = new Ear({
+      timers: browser.timers,
+      open: browser.openMicrophone,
+      onState: (microphone) => this.#onMicrophone(microphone),
+      onOpen: () => this.#onEar(),
+      onChunk: (chunk) => this.#hold.take(chunk) || this.#handsFree.take(chunk),
+      onLost: () => {
+        this.#hold.lose('microphone');
+        this.#handsFree.unplugged();
+        if (this.model.value.handsFree === 'on') this.#dispatch({ type: 'note', note: 'microphone gone' });
+      },
+      busy: () => this.#hold.busy || this.model.value.talk.inFlight !== null || (this.#isThere && listening(this.model.value) === 'live'),
+    });
     this.#hold = new Hold({
+      ear: this.#ear,
       timers: browser.timers,
       send: (event) => this.#first.send(event),
       sendAudio: (pcm) => this.#second.sendAudio(pcm),
@@ -129,13 +151,25 @@ export class App {
       // Version 1 has no other word for it than the cancel.
       forget: () => this.#send({ type: this.#isSecond ? 'input_audio.clear' : 'response.cancel', payload: {} }),
       dispatch: (action) => this.#dispatch(action),
-      onMicrophone: (microphone) => {
-        this.#set({ microphone });
-        if (microphone === 'open') void this.#findDevices();
-      },
       onLevel: (level) => this.levels.push(level, browser.steady()),
-      busy: () => this.model.value.talk.inFlight !== null,
-      open: browser.openMicrophone,
+      taps: () => this.taps,
+      onTap: () => this.#handsFree.tap(),
+      live: () => listening(this.model.value) === 'live',
+      free: () => mayTalk(this.model.value),
+    });
+    this.#handsFree = new HandsFree(this.settings.value.handsFree, {
+      ear: this.#ear,
+      deviceId: () => this.settings.value.deviceId,
+      listening: () => listening(this.model.value),
+      sendAudio: (pcm) => this.#second.sendAudio(pcm),
+      onLevel: (level) => {
+        if (this.model.value.talk.phase !== 'speaking') this.levels.push(level, browser.steady());
+      },
+      onState: (handsFree) => {
+        this.#set({ handsFree });
+        this.#agree();
+      },
+      onBrokenOff: (why) => this.#breakOff(why),
     });
     this.#speaker = new Speaker({
       timers: browser.timers,
@@ -143,12 +177,13 @@ export class App {
       ack: (responseId, playedMs) => this.#second.send({ type: 'playback.ack', payload: { responseId, playedMs } }) !== null,
       onPlayed: (responseId, playedMs) => this.#dispatch({ type: 'played', responseId, playedMs, last: false }),
       onLevel: (level) => {
-        if (!this.model.value.talk.held) this.levels.push(level, browser.steady());
+        const { held, phase } = this.model.value.talk;
+        if (!held && phase === 'speaking') this.levels.push(level, browser.steady());
       },
       onBlocked: (blocked) => this.#set({ blocked }),
     });
     this.#speaker.mute(!this.settings.value.speak);
-    this.#model.value = { ...nothing, tapInsteadOfHold: this.settings.value.tapInsteadOfHold };
+    this.#model.value = { ...nothing, tapInsteadOfHold: this.settings.value.tapInsteadOfHold, handsFree: this.#handsFree.state };
   }
 
   get model(): ReadonlySignal<Model> {
@@ -168,6 +203,12 @@ export class App {
     return this.#spoken;
   }
 
+  /** Whether a short press of the control means something by itself; and whether no press means anything else. */
+  get taps(): 'no' | 'or hold' | 'only' {
+    const now = listening(this.model.value);
+    return now === 'off' ? 'no' : now === 'closed' ? 'only' : 'or hold';
+  }
+
   /** How long the session outlives its connection, in ms; null in version 1, where it does not. */
   get keptFor(): number | null {
     return this.#isSecond ? (this.#second.terms?.resumeWindowMs ?? null) : null;
@@ -182,7 +223,13 @@ export class App {
     return this.model.value.turns === 'agent';
   }
 
-  get #line(): Connection | Client {
+  /** Whether there is a session to talk to. */
+  get #isThere(): boolean {
+    const { connection, talk } = this.model.value;
+    return connection.state === 'connected' && talk.sessionId !== null && !talk.kept;
+  }
+
+  get #line(): Connection | Session {
     return this.#isSecond ? this.#second : this.#first;
   }
 
@@ -201,11 +248,55 @@ export class App {
     return this.#isSecond && this.#speaker.aloud && !!this.#second.terms?.audio?.output;
   }
 
-  /** Asks a session for sound that began without it, as soon as no turn is in the way. */
-  #askForSound(): void {
+  /** Asks the session for what it began without, or has and is not to have any more: one thing at a time, and as soon as no turn is in the way. */
+  #agree(): void {
     const { terms } = this.#second;
-    if (!this.#isSecond || !terms || terms.audio?.output || !this.#wantsSound || this.#soundAsked || turnActive(this.model.value)) return;
-    this.#soundAsked = this.#second.send({ type: 'session.start', payload: { audio: { output: soundFormat } } }) !== null;
+    if (!this.#isSecond || !terms || this.#asking !== null || turnActive(this.model.value)) return;
+    if (!terms.audio?.output && this.#wantsSound && !this.#soundAsked) {
+      this.#soundAsked = true;
+      this.#ask({ audio: { output: soundFormat } });
+      return;
+    }
+    const turnDetection = this.#handsFree.state === 'on' && !cannotListen(this.model.value) ? 'vad' : 'none';
+    if (turnDetection !== terms.turnDetection) this.#ask({ turnDetection });
+  }
+
+  #ask(settings: SessionStartPayloadV2): void {
+    const id = this.#second.send({ type: 'session.start', payload: settings });
+    if (id !== null) this.#asking = { id, settings };
+  }
+
+  /** The gateway refuses what it was asked for. A turn that came in between is a delay, and no more: it says whether it was that. */
+  #refusedAsYet({ code, ref }: { code: string; ref?: string }): boolean {
+    if (!this.#asking || ref !== this.#asking.id) return false;
+    const { settings } = this.#asking;
+    this.#asking = null;
+    const later = code === 'turn_in_flight' || code === 'mocked_turn_in_flight';
+    if (later) this.#soundAsked &&= !settings.audio;
+    else if (settings.turnDetection === 'vad') this.change({ handsFree: false });
+    return later;
+  }
+
+  #onMicrophone(microphone: MicrophoneState): void {
+    this.#set({ microphone });
+    if (microphone === 'open') void this.#findDevices();
+    else if (microphone !== 'opening' && microphone !== 'closed') {
+      this.#hold.failed();
+      this.#handsFree.failed();
+    }
+  }
+
+  #onEar(): void {
+    this.#handsFree.opened();
+    if (!this.#hold.opened() && this.model.value.handsFree !== 'on') this.#dispatch({ type: 'note', note: 'microphone on' });
+  }
+
+  /** What is being heard by itself is no turn: half a sentence is not sent. */
+  #breakOff(why: Unsent): void {
+    const { talk } = this.model.value;
+    if (!talk.detects || talk.held || talk.phase !== 'listening') return;
+    if (talk.partial !== '') this.#dispatch({ type: 'hold lost', why });
+    this.#send({ type: 'input_audio.clear', payload: {} });
   }
 
   /** Falls silent, and tells the gateway how much was heard of the answer that what follows will end. */
@@ -335,12 +426,16 @@ export class App {
     this.#line.disconnect();
   }
 
-  /** The page goes, or is loaded again: its session waits for it. */
-  leaving(): void {
-    if (!this.#isSecond) return;
-    this.#second.keep();
-    keepPlayed(this.#browser.tabStorage, this.model.value.talk.sessionId, this.#speaker.played);
-    keepAnswers(this.#browser.tabStorage, this.#approvals());
+  /** The page goes, or is loaded again: its session waits for it. What it has of the machine's sound is given back, unless it may come back. */
+  leaving(forGood = true): void {
+    if (this.#isSecond) {
+      this.#second.keep();
+      keepPlayed(this.#browser.tabStorage, this.model.value.talk.sessionId, this.#speaker.played);
+      keepAnswers(this.#browser.tabStorage, this.#approvals());
+    }
+    if (!forGood) return;
+    this.#ear.close();
+    this.#speaker.leave();
   }
 
   /** The page did not go after all. */
@@ -454,7 +549,13 @@ export class App {
   /** The page is out of sight: nothing is captured there. */
   hidden(): void {
     this.#hold.lose('hidden');
-    this.#hold.closeMicrophone();
+    this.#handsFree.sight(false);
+    this.#ear.close();
+  }
+
+  /** The page can be seen again. */
+  visible(): void {
+    this.#handsFree.sight(true);
   }
 
   online(): void {
@@ -465,7 +566,7 @@ export class App {
     if (turns === this.model.value.turns) return;
     this.#browser.setAddress(`?turns=${turns}`);
     this.#line.disconnect();
-    this.#hold.closeMicrophone();
+    this.#ear.close();
     this.#set({ turns, microphone: 'closed' });
     void this.#meetAgents();
     this.#line.connect();
@@ -475,11 +576,15 @@ export class App {
     const settings = { ...this.settings.value, ...change };
     this.#settings.value = settings;
     writeSettings(this.#browser.storage, settings);
-    if (change.deviceId !== undefined) this.#hold.useDevice(change.deviceId);
+    if (change.handsFree !== undefined) this.#handsFree.set(change.handsFree);
+    if (change.deviceId !== undefined && !this.#hold.held) {
+      this.#ear.useDevice(change.deviceId);
+      this.#handsFree.comeBack();
+    }
     if (change.speak !== undefined) this.#speaker.mute(!change.speak);
     if (change.speak) {
       this.pressed();
-      this.#askForSound();
+      this.#agree();
     }
     this.#set({ tapInsteadOfHold: settings.tapInsteadOfHold });
   }
@@ -496,7 +601,7 @@ export class App {
       case 'try now':
         return this.#line.tryNow();
       case 'microphone':
-        return void this.#hold.openMicrophone(this.settings.value.deviceId);
+        return void this.#ear.open(this.settings.value.deviceId);
       case 'settings':
         this.#dispatch({ type: 'dismissed', what: 'failure' });
         this.settingsOpen.value = true;
@@ -514,9 +619,15 @@ export class App {
   #onStatus(connection: ConnectionStatus, turns: Turns): void {
     if (turns !== this.model.value.turns) return;
     if (connection.state !== 'connected') this.#hold.lose('connection');
-    if (connection.state !== 'connected') this.#hold.forget();
+    if (connection.state !== 'connected') {
+      this.#hold.forget();
+      this.#asking = null;
+      // It is open where it can be heard, or will be in a moment.
+      if (connection.state !== 'connecting' && connection.retryAt === null) this.#ear.close();
+    }
     const action = this.#statusAction(connection);
     if (action && action.type !== 'kept') this.#speaker.reset();
+    if (action?.type === 'closed by the user') this.#speaker.leave();
     // What it was asked for may not be there any more.
     if (connection.cause?.kind === 'refused') void this.refreshEngines();
     this.#set({ connection, ...(action && { talk: this.#reduced(action) }) });
@@ -548,6 +659,7 @@ export class App {
   }
 
   #onEvent(event: ServerEvent | ServerEventV2): void {
+    if (event.type === 'error' && this.#refusedAsYet(event.payload)) return;
     const back = event.type === 'session.ready' && this.model.value.talk.turns.length > 0;
     if (event.type === 'session.ready') this.#again = 'recovered' in event.payload && event.payload.recovered;
     // An answer that is cut is silent before anything of it is drawn.
@@ -560,7 +672,10 @@ export class App {
         this.#onReady(event.payload);
         break;
       case 'session.state':
-        if (event.payload.value === 'idle') this.#askForSound();
+        this.#onState(event.payload.value);
+        break;
+      case 'response.created':
+        this.#speaker.expect();
         break;
       case 'response.audio.delta':
         this.#speaker.add(event.payload);
@@ -582,13 +697,22 @@ export class App {
     if (back) void this.refreshEngines(); // another gateway may have come up in its place
   }
 
+  /** Where the gateway hears that somebody speaks, an answer that is not over waits until it knows whether they are words. */
+  #onState(state: State): void {
+    if (state === 'listening') void this.#speaker.pause();
+    else this.#speaker.resume();
+    if (state === 'idle') this.#agree();
+  }
+
   #onReady({ sessionId, recovered = false }: { sessionId: string; recovered?: boolean }): void {
+    this.#asking = null;
     const played = takePlayed(this.#browser.tabStorage);
     if (sessionId !== this.#session) this.#speaker.reset();
     if (sessionId !== this.#session) this.#soundAsked = false;
     this.#session = sessionId;
     if (recovered) this.#speaker.resumed(this.#fresh, played?.sessionId === sessionId ? played : null);
-    else this.#askForSound();
+    else this.#agree();
+    this.#handsFree.comeBack();
   }
 
   #onAgent(ready: object): void {
@@ -604,7 +728,7 @@ export class App {
     this.#statusTimer = timers.set(() => this.#dispatch({ type: 'status over' }), statusFor);
     const { status } = this.model.value.talk;
     if (!status || this.#again || (before?.verb === status.verb && before.detail === status.detail) || status.action === 'thinking') return;
-    if (timers.now() - this.#statusTold < betweenStatuses) return;
+    if (timers.now() - this.#statusTold < betweenStatuses || listening(this.model.value) === 'live') return;
     this.#statusTold = timers.now();
     this.#tell([`${status.verb} ${status.detail}`.trim()]);
   }
@@ -623,16 +747,20 @@ export class App {
     this.#fresh = false;
     this.#speaker.caughtUp();
     this.#endSilenced();
-    this.#askForSound();
+    this.#agree();
     if (talk.clearing) this.#second.send({ type: 'history.clear', payload: {} });
     // The gateway may still listen to a hold that was lost. One that was let go is past that, and does not mind.
-    if (talk.phase === 'listening' && !talk.held) this.#send({ type: 'input_audio.clear', payload: {} });
+    if (talk.detects) this.#breakOff('connection');
+    else if (talk.phase === 'listening' && !talk.held) this.#send({ type: 'input_audio.clear', payload: {} });
     this.#dispatch({ type: 'caught up' });
   }
 
   #dispatch(action: Action): void {
     if (action.type === 'held') {
       this.#interrupt();
+      this.#second.listen?.();
+      // A gateway that listens by itself waits for speech, and would let the answer go on until then.
+      if (this.model.value.talk.detects && interruptible(this.model.value)) this.#send({ type: 'response.cancel', payload: { ...this.#speaker.unsettled } });
       this.levels.clear();
       this.#browser.vibrate();
     }
@@ -687,6 +815,7 @@ const nothing: Model = {
   engines: null,
   agents: null,
   microphone: 'closed',
+  handsFree: 'off',
   blocked: false,
   tapInsteadOfHold: false,
   signIn: null,

@@ -13,6 +13,7 @@ function model(connection: Partial<ConnectionStatus> = {}, talk: Partial<Talk> =
     turns: 'agent',
     engines,
     microphone: 'open',
+    handsFree: 'off',
     blocked: false,
     tapInsteadOfHold: false,
     agents: null,

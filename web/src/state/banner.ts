@@ -1,4 +1,5 @@
 import type { ErrorCode } from '@vela/protocol';
+import { saidOnly } from '../client/connection';
 import { oneLine } from './plain';
 import { agentName, faultOf, full, type Fault, type Model } from './view';
 
@@ -43,6 +44,10 @@ export function banner(model: Model, now: number, idleMs: number): Banner | null
 function connectionBanner({ connection, signIn }: Model, now: number, idleMs: number): Banner | null {
   const { state, cause, retryAt } = connection;
   if (signIn) return null; // the view that asks for the token says it all
+  if (cause?.kind === 'said' && retryAt === null) {
+    const { strong, text, again } = cause;
+    return { strong, text, alert: true, tone: 'bad', action: again === '' ? null : { does: 'connect', word: again } };
+  }
   if (retryAt !== null) {
     const seconds = Math.max(1, Math.ceil((retryAt - now) / 1000));
     return {
@@ -150,6 +155,7 @@ const again = new Set(['agent_timeout', 'turn_interrupted']);
 function failureBanner(model: Model): Banner | null {
   const { failure } = model.talk;
   if (!failure) return null;
+  if (failure.code === saidOnly) return { strong: full(oneLine(failure.message)), text: '', alert: true, tone: 'bad', action: dismissFailure };
   const known = Object.hasOwn(failureWords, failure.code) ? failureWords[failure.code as ErrorCode] : wrong;
   const strong = known[0].replace('{agent}', agentName(model));
   if (failure.code === 'session_limit') return { strong, text: '', alert: true, tone: 'bad', action: { does: 'connect', word: 'Try again' } };

@@ -11,6 +11,8 @@ export const engines: Engines = {
   turns: 'agent',
   agent: { name: 'echo', label: 'Echo (built in)', available: true, why: '', better: '' },
   voices: [],
+  ears: [{ name: 'pocketsphinx', label: 'PocketSphinx, US English', available: true, why: '', better: 'Set a service' }],
+  detectors: [],
   transcriber: { name: 'pocketsphinx', label: 'PocketSphinx, US English', available: true, why: '', better: 'Set a service' },
 };
 
@@ -53,11 +55,15 @@ export class FakePlayer implements Player {
   events: PlayerEvents | null = null;
   pushed: { at: number; length: number }[] = [];
   cuts = 0;
+  opened = 0;
   woken = 0;
+  paused = false;
+  closed = 0;
   /** What had been rendered at the next cut, in ms. */
   rendered = 0;
 
   open = (events: PlayerEvents): Player => {
+    this.opened++;
     this.events = events;
     return this;
   };
@@ -73,8 +79,21 @@ export class FakePlayer implements Player {
     return rendered;
   }
 
+  async pause(): Promise<number> {
+    this.paused = true;
+    return this.rendered;
+  }
+
+  resume(): void {
+    this.paused = false;
+  }
+
   wake(): void {
     this.woken++;
+  }
+
+  close(): void {
+    this.closed++;
   }
 
   /** So much of the answer has left the speaker, in ms. */

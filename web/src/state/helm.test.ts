@@ -11,6 +11,7 @@ function model(change: Partial<Omit<Model, 'talk'>> = {}, talk: Partial<Talk> = 
     turns: 'deterministic',
     engines,
     microphone: 'open',
+    handsFree: 'off',
     blocked: false,
     tapInsteadOfHold: false,
     agents: null,

@@ -1,6 +1,7 @@
 import { isOpen } from './approvals';
+import { cannotListen, listening, type Listening } from './handsfree';
 import { agentName, connectionWord, faultOf, phaseWords, type Fault, type Model } from './view';
-import type { Unsent } from './talk';
+import { running, waits, type Unsent } from './talk';
 
 export type ControlShape = 'microphone' | 'microphone struck' | 'shell';
 export type RingLook = 'ticks' | 'dashed' | 'waiting' | 'travelling' | 'level';
@@ -22,6 +23,8 @@ export interface Helm {
     shape: ControlShape;
     ring: RingLook;
     label: string;
+    /** A state of the control, not another name of it; undefined where it is none. */
+    pressed: boolean | undefined;
     disabled: boolean;
     /** Why it is disabled, or how it is used. */
     description: string;
@@ -31,6 +34,10 @@ export interface Helm {
   input: { shown: boolean; disabled: boolean; why: string };
   /** A new conversation in the same session. */
   clear: { shown: boolean; disabled: boolean; why: string };
+  /** The switch of the page that listens by itself; on says whether it is, and not whether it should be. */
+  handsFree: { shown: boolean; on: boolean; disabled: boolean; why: string };
+  /** Whether it listens by itself now. */
+  live: boolean;
   stop: { word: 'Discard' | 'Cancel' | 'Stop'; disabled: boolean; why: string };
   timed: boolean;
 }
@@ -38,6 +45,8 @@ export interface Helm {
 const howToTalk = 'Hold the Space bar or this button while you speak; or press Enter to start, and again to send. Escape cancels.';
 const howToInterrupt = 'Speaking over the answer ends it, and begins your next turn. Escape stops the answer.';
 const howToTap = 'Press to start, press again to send. Escape cancels.';
+const howToPause = 'Press to pause listening, and again to go on. While you hold it, you talk until you let go. Escape stops the answer.';
+const howToOpen = 'Press to open the microphone. Then just talk.';
 const howToShell = 'No microphone: this sends placeholder audio. Hold it, or press Enter to start, and again to send. Escape cancels.';
 
 const whyUnsent: Record<Unsent, string> = {
@@ -46,6 +55,7 @@ const whyUnsent: Record<Unsent, string> = {
   pointer: 'Not sent, because the hold was broken off.',
   microphone: 'Not sent, because the microphone went away.',
   connection: 'Not sent, because the connection was lost.',
+  paused: 'Not sent, because listening was paused.',
   busy: 'Not sent, because a turn was still running.',
   refused: 'Not sent, because the gateway did not take it.',
 };
@@ -72,7 +82,16 @@ function inFlight(talk: Model['talk']): boolean {
 
 /** Whether a hold, or typed words, would end what runs now. Nothing does while the user's own words are still being recognised. */
 export function interruptible({ talk }: Model): boolean {
-  return talk.interrupt && (talk.phase === 'thinking' || talk.phase === 'speaking');
+  return running(talk);
+}
+
+/** Whether a hold may begin a turn now. */
+export function mayTalk(model: Model): boolean {
+  return off(model) === null || (isThere(model) && interruptible(model));
+}
+
+function isThere({ connection, talk }: Model): boolean {
+  return connection.state === 'connected' && talk.sessionId !== null && !talk.kept;
 }
 
 /** Why nothing can be said or run now, first reason first; null when it can. */
@@ -95,11 +114,14 @@ export function helm(model: Model): Helm {
   const fault = faultOf(model);
   const blocked = off(model);
   const over = interruptible(model);
-  const there = model.connection.state === 'connected' && talk.sessionId !== null && !talk.kept;
+  const there = isThere(model);
+  const ears = listening(model);
   const active = there && turnActive(model);
   const refused = fault !== null && !talk.inFlight;
-  const stopWord = talk.held ? 'Discard' : shell || talk.inFlight === 'mocked' ? 'Cancel' : 'Stop';
-  const free = there && over ? null : blocked;
+  const heard = ears !== 'off' && talk.phase === 'listening' && !waits(talk);
+  const stopWord = talk.held || heard ? 'Discard' : shell || talk.inFlight === 'mocked' ? 'Cancel' : 'Stop';
+  // Listening can be paused whatever runs.
+  const free = there && (over || ears === 'live' || ears === 'paused') ? null : blocked;
   const controlOff = free ?? (fault ? `Off: ${faultWords[fault].title.toLowerCase()}.` : null);
   return {
     ...words(model, there, refused ? fault : null),
@@ -107,8 +129,9 @@ export function helm(model: Model): Helm {
       shape: shape(model, there, refused),
       ring: ring(model, there, refused),
       label: controlLabel(model),
+      pressed: ears === 'off' ? talk.held !== null : ears === 'closed' ? undefined : ears === 'paused',
       disabled: controlOff !== null && talk.held === null,
-      description: controlOff ?? (over ? howToInterrupt : shell ? howToShell : model.tapInsteadOfHold ? howToTap : howToTalk),
+      description: controlOff ?? howTo(model, over),
     },
     mocked: {
       disabled: blocked !== null || talk.held !== null,
@@ -125,9 +148,23 @@ export function helm(model: Model): Helm {
       disabled: blocked !== null || talk.held !== null || talk.turns.length === 0 || talk.clearing,
       why: blocked ?? (talk.held ? 'Off while the control is held.' : talk.turns.length === 0 ? 'Off: nothing has been said.' : ''),
     },
+    handsFree: {
+      shown: !shell,
+      on: model.handsFree !== 'off' && !cannotListen(model),
+      disabled: cannotListen(model),
+      why: cannotListen(model) ? 'Off: this gateway cannot hear where speech begins and ends.' : 'Listens by itself. Speech interrupts the answer.',
+    },
+    live: there && !refused && ears === 'live',
     stop: { word: stopWord, disabled: !active, why: active ? '' : 'Off: no turn is active.' },
     timed: active && (talk.held !== null || talk.phase !== 'idle'),
   };
+}
+
+function howTo(model: Model, over: boolean): string {
+  const ears = listening(model);
+  if (ears !== 'off') return ears === 'closed' ? howToOpen : howToPause;
+  if (over) return howToInterrupt;
+  return model.turns === 'deterministic' ? howToShell : model.tapInsteadOfHold ? howToTap : howToTalk;
 }
 
 function waiting({ connection, talk }: Model): boolean {
@@ -142,7 +179,7 @@ function shape(model: Model, there: boolean, refused: boolean): ControlShape {
   if (model.turns === 'deterministic') return 'shell';
   // Struck where it stays so until somebody acts; not where it comes back by itself or was never the microphone's fault.
   const gone = !there && !waiting(model) && model.connection.state !== 'error';
-  return gone || (there && refused) ? 'microphone struck' : 'microphone';
+  return gone || (there && (refused || listening(model) === 'paused') && !model.talk.held) ? 'microphone struck' : 'microphone';
 }
 
 function ring(model: Model, there: boolean, refused: boolean): RingLook {
@@ -152,12 +189,15 @@ function ring(model: Model, there: boolean, refused: boolean): RingLook {
   if (refused) return 'dashed';
   if (model.turns === 'deterministic') return 'dashed';
   if (model.microphone === 'opening') return 'waiting';
-  return talk.held || isSounding(model) ? 'level' : 'ticks';
+  return talk.held || isSounding(model) || listening(model) === 'live' ? 'level' : 'ticks';
 }
 
 /** It stays the same while held: that the control is pressed is a state of it, not another name. */
 function controlLabel(model: Model): string {
   const { turns, tapInsteadOfHold: tap } = model;
+  const ears = listening(model);
+  if (ears === 'closed') return 'Open the microphone';
+  if (ears !== 'off') return 'Pause listening';
   if (interruptible(model)) return tap ? 'Press to interrupt' : 'Hold to interrupt';
   if (turns === 'deterministic') return `Control shell, ${tap ? 'press' : 'hold'} to send placeholder audio`;
   return tap ? 'Press to talk' : 'Hold to talk';
@@ -180,10 +220,13 @@ function words(model: Model, there: boolean, fault: Fault | null): Words {
   if (isAsked(model)) {
     return { ...plain, tone, word, title: `${agentName(model)} waits for your answer`, small: 'Allow or deny it, in the conversation above.' };
   }
+  if (waits(talk)) return { ...plain, tone, word, title: 'The answer waits', small: 'It goes on, if that was no speech.' };
   if (inFlight(talk)) return { ...plain, tone, word, ...inFlightWords(model), told: true };
   if (model.microphone === 'opening' && model.turns === 'agent') {
     return { ...plain, tone, word, title: 'Waiting for the microphone', small: 'Allow it, if the browser asks.' };
   }
+  const ears = listening(model);
+  if (ears !== 'off') return { ...plain, tone, word, ...earWords(model, ears) };
   return { ...plain, tone, word, ...idleWords(model) };
 }
 
@@ -205,13 +248,37 @@ function unsentWords(model: Model, there: boolean): Omit<Words, 'spaceHint' | 't
   return { ...base, title: text || 'Nothing was sent', small: whyUnsent[why], unsent: true };
 }
 
+function earWords({ talk, tapInsteadOfHold: tap }: Model, ears: Exclude<Listening, 'off'>): { title: string; small: string } {
+  switch (ears) {
+    case 'closed':
+      if (talk.note === 'microphone gone') return { title: 'The microphone went away', small: 'Press to open it again.' };
+      return { title: 'Press once, then just talk', small: 'The microphone is not open yet.' };
+    case 'coming':
+      return { title: 'One moment', small: 'Then just talk.' };
+    case 'paused':
+      return { title: 'Listening is paused', small: tap ? 'Press to go on' : 'Press to go on, or hold to talk' };
+    case 'live':
+      if (talk.phase === 'listening') return { title: 'Listening', small: 'Go on. A pause ends your turn.' };
+      return { title: 'Just talk', small: 'Vela listens by itself. Press the ring to pause listening.' };
+  }
+}
+
+/** How what runs is interrupted, if it can be. */
+function interruptWords(model: Model): string {
+  if (!interruptible(model)) return 'Wait, or stop the answer';
+  const ears = listening(model);
+  if (ears === 'live') return 'Speak to interrupt';
+  if (ears === 'closed') return 'Press to open the microphone';
+  return model.tapInsteadOfHold ? 'Press to interrupt' : 'Hold to interrupt';
+}
+
 function inFlightWords(model: Model): { title: string; small: string } {
-  const { talk, turns, tapInsteadOfHold: tap } = model;
+  const { talk, turns } = model;
   if (turns === 'deterministic') {
     return { title: 'Mocked turn in flight', small: 'The control shell works again when the turn ends or is cancelled.' };
   }
   const over = interruptible(model);
-  const small = over ? (tap ? 'Press to interrupt' : 'Hold to interrupt') : 'Wait, or stop the answer';
+  const small = interruptWords(model);
   if (talk.inFlight === 'mocked') {
     return { title: 'Mocked turn in flight', small: over ? small : 'You can talk again when the turn ends or is cancelled.' };
   }
@@ -247,6 +314,7 @@ function connectionWords(model: Model): { tone: Helm['tone']; word: string; titl
   const { connection, talk } = model;
   const word = connectionWord(connection);
   const said = talk.turns.length > 0;
+  if (connection.cause?.kind === 'said') return { tone: 'idle', word, title: connection.cause.strong, small: said ? 'What was said stays here.' : '' };
   // A page that was just loaded has lost nothing, though its session is kept.
   if (talk.kept && (connection.retryAt !== null || (talk.sessionId !== null && (waiting(model) || connection.cause?.kind === 'socket')))) {
     return { tone: 'idle', word, title: 'Connection lost', small: said ? whereItWas : 'The session goes on where it was.' };

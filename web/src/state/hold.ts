@@ -1,20 +1,17 @@
 import type { ClientEvent } from '@vela/protocol';
 import type { Chunk } from '../audio/chunker';
-import { MicrophoneError, type MicrophoneEvents, type OpenMicrophone } from '../audio/microphone';
 import type { Timers } from '../client/line';
+import type { Ear } from './ear';
 import type { Action, Unsent } from './talk';
-import type { MicrophoneState } from './view';
 
 /** A press shorter than this was a slip, not speech. */
 const shortest = 250;
-
-/** An open microphone that nobody uses is given back. */
-const releaseAfter = 30_000;
 
 /** What a deterministic turn sends in place of audio. It is opaque to the gateway. */
 const placeholder = 'placeholder';
 
 export interface HoldOptions {
+  ear: Ear;
   timers: Timers;
   send(event: ClientEvent): boolean;
   sendAudio(pcm: Chunk['pcm']): boolean;
@@ -22,20 +19,22 @@ export interface HoldOptions {
   /** Tells the gateway that what was said so far is no turn. */
   forget(): void;
   dispatch(action: Action): void;
-  onMicrophone(state: MicrophoneState): void;
   onLevel(level: number): void;
-  /** Whether a turn is running, which keeps the microphone open. */
-  busy(): boolean;
-  open(deviceId: string, events: MicrophoneEvents): Promise<OpenMicrophone>;
+  /** Whether a press means something by itself, so that only a longer one is a hold; and whether nothing but that. */
+  taps(): 'no' | 'or hold' | 'only';
+  onTap(): void;
+  /** Whether what is captured is sent already while a press may still be a tap. */
+  live(): boolean;
+  /** Whether a turn may begin now. */
+  free(): boolean;
 }
 
-type Phase = 'no' | 'waiting' | 'shell' | 'voice' | 'draining';
+type Phase = 'no' | 'pressed' | 'waiting' | 'shell' | 'voice' | 'draining';
 
 /**
- * One hold of the talk control, from the press to the commit, and the microphone behind it. Who calls it has made sure that a turn may begin.
+ * One hold of the talk control, from the press to the commit. Who calls it has made sure that the control is not off.
  *
- * The microphone's worklet runs while the microphone is open, and this drops what is not of a turn: so the audio of a hold begins with the
- * press itself, and ends with what the worklet had captured at the release.
+ * The audio of a hold begins with the press itself, and ends with what the microphone's worklet had captured at the release.
  */
 export class Hold {
   #o: HoldOptions;
@@ -43,11 +42,8 @@ export class Hold {
   #began = 0;
   #sent = 0;
   #number = 0; // which hold it is, so that a late answer of the worklet cannot end another
-  #microphone: OpenMicrophone | null = null;
-  #opening = false;
-  #wasOpen = false; // whether the user has allowed it on this page before
-  #deviceId = '';
-  #idle: unknown = null;
+  #early: Chunk[] = []; // what was captured while a press might have been a tap
+  #timer: unknown = null;
 
   constructor(options: HoldOptions) {
     this.#o = options;
@@ -55,6 +51,11 @@ export class Hold {
 
   get held(): boolean {
     return this.#phase === 'shell' || this.#phase === 'voice';
+  }
+
+  /** Whether it needs the microphone. */
+  get busy(): boolean {
+    return this.held || this.#phase === 'draining';
   }
 
   pressShell(): void {
@@ -65,47 +66,43 @@ export class Hold {
 
   pressVoice(deviceId: string): void {
     if (this.#phase !== 'no') return;
-    if (this.#microphone) {
-      this.#begin('voice');
-      return;
-    }
-    // The first press is spent on the question of the browser. Later ones wait for the device, and begin the turn when it is there.
-    if (this.#wasOpen) this.#phase = 'waiting';
-    void this.openMicrophone(deviceId);
-  }
-
-  async openMicrophone(deviceId: string): Promise<void> {
-    if (this.#opening || this.#microphone) return;
-    this.#opening = true;
-    this.#deviceId = deviceId;
-    this.#o.onMicrophone('opening');
-    try {
-      const microphone = await this.#o.open(deviceId, { onChunk: (c) => this.#chunk(c), onLost: () => this.#unplugged() });
-      this.#opening = false;
-      this.#opened(microphone);
-    } catch (error) {
-      this.#opening = false;
-      if (this.#phase === 'waiting') this.#phase = 'no';
-      this.#o.onMicrophone(error instanceof MicrophoneError ? error.fault : 'broken');
-    }
-  }
-
-  #opened(microphone: OpenMicrophone): void {
-    this.#microphone = microphone;
-    this.#wasOpen = true;
-    this.#o.onMicrophone('open');
-    this.#releaseLater();
-    if (this.#phase === 'waiting') {
+    const taps = this.#o.taps();
+    if (taps === 'only') return this.#o.onTap();
+    if (taps === 'no') return this.#press(deviceId);
+    this.#phase = 'pressed';
+    this.#early = [];
+    this.#timer = this.#o.timers.set(() => {
       this.#phase = 'no';
-      this.#begin('voice');
-    } else {
-      this.#o.dispatch({ type: 'note', note: 'microphone on' });
-    }
+      if (this.#o.free()) this.#press(deviceId);
+    }, shortest);
+  }
+
+  #press(deviceId: string): void {
+    if (this.#o.ear.isOpen) return this.#begin('voice');
+    // The first press is spent on the question of the browser. Later ones wait for the device, and begin the turn when it is there.
+    if (this.#o.ear.wasOpen) this.#phase = 'waiting';
+    void this.#o.ear.open(deviceId);
+  }
+
+  /** The microphone is open. Says whether a press was waiting for it. */
+  opened(): boolean {
+    if (this.#phase !== 'waiting') return false;
+    this.#phase = 'no';
+    this.#begin('voice');
+    return true;
+  }
+
+  /** The microphone did not open. */
+  failed(): void {
+    if (this.#phase === 'waiting') this.#phase = 'no';
   }
 
   async release(): Promise<void> {
     if (this.#phase === 'waiting') this.#phase = 'no';
-    if (this.#phase === 'shell') {
+    if (this.#phase === 'pressed') {
+      this.#giveUp();
+      this.#o.onTap();
+    } else if (this.#phase === 'shell') {
       this.#phase = 'no';
       this.#o.dispatch({ type: 'released' });
       this.#o.commit();
@@ -115,7 +112,7 @@ export class Hold {
   }
 
   async #releaseVoice(): Promise<void> {
-    this.#releaseLater();
+    this.#o.ear.used();
     if (this.#o.timers.now() - this.#began < shortest) {
       this.#end();
       this.#o.dispatch({ type: 'too short' });
@@ -124,7 +121,7 @@ export class Hold {
     const number = this.#number;
     this.#phase = 'draining';
     this.#o.dispatch({ type: 'released' });
-    await this.#microphone?.flush();
+    await this.#o.ear.flush();
     if (this.#phase !== 'draining' || this.#number !== number) return; // cancelled meanwhile
     this.#phase = 'no';
     this.#o.commit();
@@ -132,10 +129,7 @@ export class Hold {
 
   /** Escape, or the stop control while held: nothing is sent. Says whether there was a hold. */
   discard(): boolean {
-    if (this.#phase === 'waiting') {
-      this.#phase = 'no';
-      return true;
-    }
+    if (this.#giveUp()) return true;
     if (!this.held) return false;
     this.#end();
     this.#o.dispatch({ type: 'discarded' });
@@ -144,7 +138,7 @@ export class Hold {
 
   /** The hold was broken off by something else than the user: half a sentence is not sent. */
   lose(why: Unsent): void {
-    if (this.#phase === 'waiting') this.#phase = 'no';
+    this.#giveUp();
     if (!this.held) return;
     this.#end();
     this.#o.dispatch({ type: 'hold lost', why });
@@ -152,61 +146,45 @@ export class Hold {
 
   /** Gives up what is left of a hold without a word, when its turn or its connection is over. */
   forget(): void {
+    this.#giveUp();
     this.#phase = 'no';
   }
 
-  closeMicrophone(): void {
-    this.#stopIdle();
-    this.#microphone?.close();
-    if (this.#microphone) this.#o.onMicrophone('closed');
-    this.#microphone = null;
+  /** Takes what the microphone hears, and says whether it is of a hold. */
+  take(chunk: Chunk): boolean {
+    if (this.#phase === 'pressed' && !this.#o.live()) {
+      this.#early.push(chunk);
+      return true;
+    }
+    if (this.#phase !== 'voice' && this.#phase !== 'draining') return false;
+    if (this.#phase === 'voice') this.#o.onLevel(chunk.level);
+    if (this.#o.sendAudio(chunk.pcm)) this.#sent++;
+    return true;
+  }
+
+  /** Drops a press that has not become a hold, and says whether there was one. */
+  #giveUp(): boolean {
+    if (this.#phase !== 'pressed' && this.#phase !== 'waiting') return false;
+    this.#o.timers.clear(this.#timer);
+    this.#early = [];
+    this.#phase = 'no';
+    return true;
   }
 
   #begin(phase: 'shell' | 'voice'): void {
     this.#number++;
     this.#phase = phase;
-    this.#began = this.#o.timers.now();
+    const early = this.#early.splice(0);
+    this.#began = this.#o.timers.now() - (this.#o.taps() === 'no' ? 0 : shortest);
     this.#sent = phase === 'shell' ? 1 : 0;
-    this.#stopIdle();
     this.#o.dispatch({ type: 'held', kind: phase });
+    for (const chunk of early) this.take(chunk);
   }
 
   /** Ends a hold that is not to be answered. */
   #end(): void {
     this.#phase = 'no';
-    if (this.#microphone) this.#releaseLater();
-    if (this.#sent > 0) this.#o.forget();
-  }
-
-  #chunk(chunk: Chunk): void {
-    if (this.#phase !== 'voice' && this.#phase !== 'draining') return;
-    if (this.#phase === 'voice') this.#o.onLevel(chunk.level);
-    if (this.#o.sendAudio(chunk.pcm)) this.#sent++;
-  }
-
-  #unplugged(): void {
-    this.#microphone = null;
-    this.#stopIdle();
-    this.#o.onMicrophone('closed');
-    this.lose('microphone');
-  }
-
-  #releaseLater(): void {
-    this.#stopIdle();
-    this.#idle = this.#o.timers.set(() => {
-      if (this.held || this.#phase === 'draining' || this.#o.busy()) this.#releaseLater();
-      else this.closeMicrophone();
-    }, releaseAfter);
-  }
-
-  #stopIdle(): void {
-    if (this.#idle !== null) this.#o.timers.clear(this.#idle);
-    this.#idle = null;
-  }
-
-  /** Another device was chosen: the next press opens it. */
-  useDevice(deviceId: string): void {
-    if (deviceId !== this.#deviceId && !this.held) this.closeMicrophone();
+    this.#o.ear.used();
+    if (this.#sent > 0 || this.#o.live()) this.#o.forget();
   }
 }
-

@@ -10,6 +10,8 @@ export interface Settings {
   agent: string;
   /** Whether answers are to be heard. */
   speak: boolean;
+  /** Whether the page listens by itself. */
+  handsFree: boolean;
 }
 
 type Store = Pick<Storage, 'getItem' | 'setItem'>;
@@ -29,6 +31,7 @@ export function readSettings(store: Store | null): Settings {
     deviceId: get('device'),
     agent: get('agent'),
     speak: get('speak') !== 'no',
+    handsFree: get('handsFree') === 'yes',
   };
 }
 
@@ -39,6 +42,7 @@ export function writeSettings(store: Store | null, settings: Settings): void {
     store?.setItem('vela.device', settings.deviceId);
     store?.setItem('vela.agent', settings.agent);
     store?.setItem('vela.speak', settings.speak ? 'yes' : 'no');
+    store?.setItem('vela.handsFree', settings.handsFree ? 'yes' : 'no');
   } catch {
     // They hold until the page is closed.
   }

@@ -175,6 +175,85 @@ describe('a cut', () => {
   });
 });
 
+describe('a pause', () => {
+  test('says exactly what was played, and then nothing more until it is over', async () => {
+    say(0, 400);
+    play(0, 99);
+    player.rendered = 117;
+    await speaker.pause();
+    expect(player.paused).toBe(true);
+    expect(acks.at(-1)).toEqual(['r1', 117]);
+    expect(played.at(-1)).toBe(117);
+    const told = acks.length;
+    say(400, 480);
+    timers.advance(60_000);
+    expect(acks.length).toBe(told);
+    expect(pushed().at(-1)).toEqual([440, 480]);
+    speaker.resume();
+    expect(player.paused).toBe(false);
+    expect(player.cuts).toBe(0);
+    play(117, 480);
+    expect(acks.at(-1)).toEqual(['r1', 480]);
+  });
+
+  test('before the last acknowledgement was due: it is made up for', async () => {
+    say(0, 400);
+    play(0, 33);
+    play(33, 66);
+    expect(acks).toEqual([['r1', 33]]);
+    await speaker.pause();
+    expect(acks.at(-1)).toEqual(['r1', 66]);
+    await speaker.pause();
+    speaker.resume();
+    await speaker.pause();
+    expect(acks.length).toBe(2);
+  });
+
+  test('ended by the gateway: the rest is not played, and the next answer is', async () => {
+    say(0, 400);
+    play(0, 99);
+    await speaker.pause();
+    speaker.ended('r1', true);
+    expect(player.cuts).toBe(1);
+    speaker.resume();
+    say(0, 40, 'r2');
+    player.play(40);
+    expect(acks.at(-1)).toEqual(['r2', 40]);
+  });
+
+  test('begun where nothing plays yet: what opens the output finds it paused', async () => {
+    await speaker.pause();
+    say(0, 40);
+    expect(player.paused).toBe(true);
+    speaker.resume();
+    expect(player.paused).toBe(false);
+  });
+
+  test('a new session begins without it', async () => {
+    say(0, 40);
+    await speaker.pause();
+    speaker.reset();
+    expect(player.paused).toBe(false);
+  });
+});
+
+test('an output that was given back is opened again for what comes', () => {
+  say(0, 40);
+  speaker.leave();
+  expect(player.closed).toBe(1);
+  say(40, 80);
+  expect(pushed().at(-1)).toEqual([40, 80]);
+  expect(player.opened).toBe(2);
+});
+
+test('sound that is to come wakes an output that is there, and opens none', () => {
+  speaker.expect();
+  expect(player.opened).toBe(0);
+  say(0, 40);
+  speaker.expect();
+  expect(player.woken).toBe(1);
+});
+
 describe('a session that is resumed', () => {
   test('by the same page: nothing is played twice, nothing is left out', () => {
     say(0, 200);

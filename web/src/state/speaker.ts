@@ -35,20 +35,22 @@ interface Answer {
   /** Where the sound ends that has come, in samples. */
   end: number;
   playedMs: number;
+  ackedMs: number;
   ackedAt: number;
 }
 
 /**
  * The sound of the answers: it plays each millisecond once, and tells the gateway what was played.
  *
- * Sound comes by add(), in order; ended() and cut() are the two ways in which an answer falls silent. While what was missed is told again,
- * from resumed() to caughtUp(), nothing is played: the answer may have ended meanwhile.
+ * Sound comes by add(), in order; ended() and cut() are the two ways in which an answer falls silent for good, pause() is the one in which it
+ * does so until resume(). While what was missed is told again, from resumed() to caughtUp(), nothing is played: the answer may have ended meanwhile.
  */
 export class Speaker {
   #o: SpeakerOptions;
   #player: Player | null = null;
   #broken = false;
   #muted = false;
+  #paused = false;
   #answer: Answer | null = null;
   #ended: string[] = [];
   #before: Played | null = null; // of the page that was here before
@@ -80,6 +82,17 @@ export class Speaker {
     if (!this.aloud) return;
     this.#player ??= this.#open();
     this.#player.wake();
+  }
+
+  /** An answer comes: the output is woken before its first sound is there. */
+  expect(): void {
+    if (this.aloud) this.#player?.wake();
+  }
+
+  /** The page goes, or the session is over for good: the output is given back. A press, or sound, opens it again. */
+  leave(): void {
+    this.#player?.close();
+    this.#player = null;
   }
 
   mute(muted: boolean): void {
@@ -135,6 +148,26 @@ export class Speaker {
     if (cut) void this.#silence(this.#answer);
   }
 
+  /** Somebody speaks, and may mean it: the answer falls silent where it is, until resume() or its end. The gateway hears exactly where. */
+  async pause(): Promise<void> {
+    if (this.#paused) return;
+    this.#paused = true;
+    const answer = this.#answer;
+    const rendered = (await this.#player?.pause()) ?? 0;
+    if (!answer || this.#answer !== answer) return;
+    if (rendered > answer.playedMs) {
+      answer.playedMs = Math.min(rendered, endMs(answer));
+      this.#o.onPlayed(answer.id, answer.playedMs);
+    }
+    if (answer.playedMs > answer.ackedMs) this.#ack(answer);
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#player?.resume();
+  }
+
   /** Falls silent at once, and stays so for the rest of the answer that runs. Says how much of that was played; null where none does. */
   cut(running: string | null): Promise<Played> | null {
     const answer = this.#answer;
@@ -151,6 +184,7 @@ export class Speaker {
     this.#answer = this.#before = this.#again = this.#unsettled = null;
     this.#old = false;
     this.#ended = [];
+    this.resume();
   }
 
   async #silence(answer: Answer): Promise<Played> {
@@ -165,12 +199,12 @@ export class Speaker {
     if (this.#answer) void this.#player?.cut();
     if (this.#again) this.#again = [];
     const playedMs = this.#before?.responseId === id ? this.#before.playedMs : 0;
-    this.#answer = { id, end: playedMs * perMs, playedMs, ackedAt: -Infinity };
+    this.#answer = { id, end: playedMs * perMs, playedMs, ackedMs: 0, ackedAt: -Infinity };
     return this.#answer;
   }
 
   #open(): Player {
-    return this.#o.open({
+    const player = this.#o.open({
       onPlayed: (ms) => this.#onPlayed(ms),
       onLevel: (level) => this.#o.onLevel(level),
       onBlocked: (blocked) => this.#o.onBlocked(blocked),
@@ -179,6 +213,8 @@ export class Speaker {
         if (this.#answer) this.#pass(this.#answer);
       },
     });
+    if (this.#paused) void player.pause();
+    return player;
   }
 
   #play(samples: Float32Array<ArrayBuffer>, at: number): void {
@@ -202,6 +238,7 @@ export class Speaker {
 
   #ack(answer: Answer): void {
     if (answer.playedMs === 0 || !this.#o.ack(answer.id, answer.playedMs)) return;
+    answer.ackedMs = answer.playedMs;
     answer.ackedAt = this.#o.timers.now();
   }
 }

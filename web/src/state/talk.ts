@@ -46,7 +46,7 @@ export interface Turn {
 }
 
 /** Why what was being said was not sent. */
-export type Unsent = 'focus' | 'hidden' | 'pointer' | 'microphone' | 'connection' | 'busy' | 'refused';
+export type Unsent = 'focus' | 'hidden' | 'pointer' | 'microphone' | 'connection' | 'paused' | 'busy' | 'refused';
 
 /** Something that went wrong in the gateway, until it is dismissed or the next turn begins. */
 export interface Failure {
@@ -55,7 +55,7 @@ export interface Failure {
 }
 
 /** A word about what just happened, for the line in the helm, until the next turn begins. */
-export type Note = 'microphone on' | 'too short' | 'nothing recognised' | null;
+export type Note = 'microphone on' | 'microphone gone' | 'too short' | 'nothing recognised' | null;
 
 /** The conversation, as the page shows it. It is a value: reduce() makes the next one. */
 export interface Talk {
@@ -67,6 +67,9 @@ export interface Talk {
   kept: boolean;
   /** Whether speech and typing end an answer; never in version 1. */
   interrupt: boolean;
+  /** Whether the gateway can hear where speech begins and ends, and whether it does. */
+  canDetect: boolean;
+  detects: boolean;
   /** The gateway's phase. */
   phase: State;
   /** The kind of the turn that the user is speaking, null while the control is not held. */
@@ -149,6 +152,8 @@ export const nothingSaid: Talk = {
   ended: false,
   kept: false,
   interrupt: false,
+  canDetect: false,
+  detects: false,
   phase: 'idle',
   held: null,
   inFlight: null,
@@ -237,8 +242,18 @@ function begun(talk: Talk): Talk {
 }
 
 /** Whether an answer runs that what begins now will interrupt. */
-function running(talk: Talk): boolean {
-  return talk.interrupt && (talk.phase === 'thinking' || talk.phase === 'speaking');
+export function running(talk: Talk): boolean {
+  return talk.interrupt && (talk.phase === 'thinking' || talk.phase === 'speaking' || waits(talk));
+}
+
+/** Whether an answer waits to see whether what is being heard are words. */
+export function waits({ detects, phase, open }: Talk): boolean {
+  return detects && phase === 'listening' && open !== null;
+}
+
+/** Whether what is heard is heard by itself, with nothing held. */
+function byItself({ detects, held, inFlight }: Talk): boolean {
+  return detects && held === null && inFlight === null;
 }
 
 /** The session is over: nothing is active, and everything that was shown stays. */
@@ -292,9 +307,7 @@ function server(talk: Talk, event: ServerEvent | ServerEventV2, when: When): Tal
     case 'session.state':
       return phase(talk, event.payload.value, when);
     case 'transcript.partial':
-      // A straggler of a turn that was discarded belongs to nothing.
-      if (!talk.held && !talk.inFlight) return talk;
-      return { ...talk, partial: event.payload.text, settled: sharedWords(talk.partial, event.payload.text) };
+      return partial(talk, event.payload.text);
     case 'transcript.final':
       return final(talk, event.payload.text, when, 'ts' in event ? event.ts : undefined);
     case 'response.text.delta':
@@ -406,12 +419,23 @@ function artifact(talk: Talk, payload: ArtifactPayload, at: number): Talk {
   return { ...talk, artifacts: [...talk.artifacts, next].slice(-keptArtifacts), nextId: talk.nextId + 1 };
 }
 
-function ready(talk: Talk, payload: { sessionId: string; recovered?: boolean; interrupt?: boolean; agent?: string }, when: When): Talk {
+interface Ready {
+  sessionId: string;
+  recovered?: boolean;
+  interrupt?: boolean;
+  agent?: string;
+  turnDetection?: string;
+  features?: readonly string[];
+}
+
+function ready(talk: Talk, payload: Ready, when: When): Talk {
   const before = talk.kept && !payload.recovered ? gone(talk, when) : talk;
   return {
     ...before,
     sessionId: payload.sessionId,
     interrupt: payload.interrupt === true,
+    canDetect: payload.features?.includes('vad') === true,
+    detects: payload.turnDetection === 'vad',
     agent: payload.agent ?? '',
     newSession: before.newSession || (before.sessionId === null && before.turns.length > 0),
     ended: false,
@@ -446,7 +470,9 @@ function history(talk: Talk, items: readonly HistoryItem[]): Talk {
 
 function phase(talk: Talk, value: State, when: When): Talk {
   const since = value === talk.phase ? talk.since : when.clock;
-  if (value !== 'idle') return { ...talk, phase: value, since: talk.held ? talk.since : since };
+  // What is heard by itself is a turn of its own, whatever began the one before.
+  const inFlight = value === 'listening' && talk.detects && !talk.held ? null : talk.inFlight;
+  if (value !== 'idle') return { ...talk, phase: value, inFlight, since: talk.held ? talk.since : since };
   // The idle of a turn that was just discarded may arrive when the control is held again.
   if (talk.held) return { ...talk, phase: value };
   if (talk.unsure && talk.inFlight !== null) return { ...notSent(talk, when), phase: value };
@@ -455,10 +481,22 @@ function phase(talk: Talk, value: State, when: When): Talk {
   return { ...broken, phase: value, inFlight: talk.typed ? 'text' : null, partial: '', open: null, status: null, since };
 }
 
+function partial(talk: Talk, text: string): Talk {
+  if (!talk.held && !talk.inFlight) {
+    // A straggler of a turn that was discarded belongs to nothing.
+    if (!talk.detects || talk.phase !== 'listening' || text === '') return talk;
+    if (talk.partial === '') talk = begun(talk);
+  }
+  return { ...talk, partial: text, settled: sharedWords(talk.partial, text) };
+}
+
 function final(talk: Talk, text: string, when: When, at?: number): Talk {
-  if (text.trim() === '') return { ...talk, partial: '', note: 'nothing recognised', unsure: false };
   const typed = talk.typed?.text === text;
-  return { ...opened(typed ? { ...talk, inFlight: 'text' } : talk, text, when, at), partial: '', unsure: false, typed: typed ? null : talk.typed };
+  const heard = byItself(talk) && !typed;
+  // A noise that nobody meant is not worth a word.
+  if (text.trim() === '') return { ...talk, partial: '', note: heard ? talk.note : 'nothing recognised', unsure: false };
+  const before = typed ? { ...talk, inFlight: 'text' as const } : heard ? { ...begun(talk), open: null } : talk;
+  return { ...opened(before, text, when, at), partial: '', unsure: false, typed: typed ? null : talk.typed };
 }
 
 function delta(talk: Talk, text: string, when: When): Talk {

@@ -1,8 +1,9 @@
 import type { Usage } from '@vela/protocol';
 import type { ConnectionStatus } from '../client/connection';
 import type { Agent, Agents } from '../client/agents';
-import type { Engines, Turns } from '../client/engines';
+import type { Engine, Engines, Turns } from '../client/engines';
 import type { MicrophoneFault } from '../audio/microphone';
+import type { HandsFreeState } from './handsfree';
 import type { Talk } from './talk';
 
 /** What the microphone is doing. It plays no part in deterministic turns. */
@@ -18,6 +19,7 @@ export interface Model {
   /** Those that a session can have; null when the gateway did not say. */
   agents: Agents | null;
   microphone: MicrophoneState;
+  handsFree: HandsFreeState;
   /** Whether the browser lets no sound out before somebody presses something. */
   blocked: boolean;
   tapInsteadOfHold: boolean;
@@ -38,6 +40,7 @@ export function faultOf(model: Model): Fault | null {
 
 export function connectionWord(status: ConnectionStatus): string {
   if (status.retryAt !== null) return 'Reconnecting';
+  if (status.word) return status.word;
   const words = {
     'not connected': 'Not connected',
     connecting: 'Connecting',
@@ -99,18 +102,27 @@ export function tokenWords({ promptTokens, completionTokens }: Usage): string {
 /** The one line about the recogniser, and how to get a better one. */
 export function recogniserLine(model: Model): string | null {
   const transcriber = model.engines?.transcriber;
-  if (!transcriber) return null;
-  const { label, available, why, better } = transcriber;
-  const first = available ? `Recognised by ${label}.` : `${label} is not available${why ? `: ${why}` : ''}.`;
-  return better ? `${full(first)} ${full(better)}` : full(first);
+  return transcriber ? engineLine('Recognised by', transcriber) : null;
 }
 
-/** The one line about the voice that speaks, and how to get a better one; null where there is none. */
+/** The same about the voice that speaks; null where there is none. */
 export function voiceLine({ engines }: Model): string | null {
-  const voice = engines?.voices.find((v) => v.available) ?? engines?.voices[0];
-  if (!voice) return null;
-  const { label, available, why, better } = voice;
-  const first = available ? `Spoken by ${label}.` : `${label} is not available${why ? `: ${why}` : ''}.`;
+  const voice = atWork(engines?.voices);
+  return voice && engineLine('Spoken by', voice);
+}
+
+/** The same about what tells speech from silence; null where nobody said. */
+export function detectorLine({ engines }: Model): string | null {
+  const detector = atWork(engines?.detectors);
+  return detector && engineLine('Speech is noticed by', detector);
+}
+
+function atWork(engines: readonly Engine[] = []): Engine | null {
+  return engines.find((e) => e.available) ?? engines[0] ?? null;
+}
+
+function engineLine(does: string, { label, available, why, better }: Engine): string {
+  const first = available ? `${does} ${label}.` : `${label} is not available${why ? `: ${why}` : ''}.`;
   return better ? `${full(first)} ${full(better)}` : full(first);
 }
 

@@ -1,0 +1,220 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"vela/gateway/bus"
+	"vela/gateway/pipeline"
+)
+
+// run is the pipeline at work: what is wired, in memory and, where there is a file, in that; and what comes out, on the
+// bus. It implements [server.Run].
+type run struct {
+	log    *slog.Logger
+	file   string // wiring.json; empty: the wiring is in memory alone
+	runner *pipeline.Runner
+	bus    *bus.Bus // set before anything runs
+
+	mu     sync.Mutex
+	wiring []byte // in force, as it was written
+}
+
+// newRun reads the wiring, if it is there.
+func newRun(file string, log *slog.Logger) (*run, error) {
+	r := &run{log: log, file: file, wiring: []byte("{}")}
+	if file != "" {
+		text, err := os.ReadFile(file)
+		switch {
+		case err == nil:
+			r.wiring = text
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("gateway: read the wiring: %w", err)
+		}
+	}
+	w, err := pipeline.Parse(r.wiring)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %s: %w", file, err)
+	}
+	r.runner = pipeline.NewRunner(w, r.tell)
+	return r, nil
+}
+
+// work runs the pipeline, and looks after the file, until ctx is done.
+func (r *run) work(ctx context.Context) {
+	var beside sync.WaitGroup
+	if r.file != "" {
+		beside.Go(func() {
+			if err := r.watch(ctx); err != nil {
+				r.log.Warn("the wiring is not read again when its file changes", "error", err)
+			}
+		})
+	}
+	_ = r.runner.Run(ctx) // it ends with ctx alone
+	beside.Wait()
+}
+
+// tell sends commands to whoever listens.
+func (r *run) tell(commands []pipeline.Command) {
+	for _, c := range commands {
+		text, err := json.Marshal(c)
+		if err == nil {
+			err = r.bus.Broadcast(named(c.Command(), text))
+		}
+		if err != nil && !errors.Is(err, bus.ErrClosed) {
+			r.log.Warn("a command is lost", "command", c.Command(), "error", err)
+		}
+	}
+}
+
+// named is a command's JSON with its name in front of the other fields.
+func named(name string, object []byte) []byte {
+	head := []byte(`{"command":"` + name + `"`)
+	if len(object) > len("{}") {
+		head = append(head, ',')
+	}
+	return append(head, object[1:]...)
+}
+
+// Status implements [server.Run].
+func (r *run) Status(ctx context.Context) (any, error) { return r.runner.Status(ctx) }
+
+// Switch implements [server.Run].
+func (r *run) Switch(ctx context.Context, on bool) error {
+	if on {
+		return r.runner.Start(ctx)
+	}
+	return r.runner.Stop(ctx)
+}
+
+// Wiring implements [server.Run].
+func (r *run) Wiring() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.wiring
+}
+
+// WiringSchema implements [server.Run].
+func (r *run) WiringSchema() []byte { return pipeline.Schema() }
+
+// Rewire implements [server.Run]. Where there is a file it is written before the wiring is in force.
+func (r *run) Rewire(ctx context.Context, text []byte) error {
+	w, err := pipeline.Parse(text)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.file != "" {
+		if err := write(r.file, text); err != nil {
+			return fmt.Errorf("gateway: keep the wiring: %w", err)
+		}
+	}
+	return r.load(ctx, w, text)
+}
+
+// load puts a wiring in force. mu is held.
+func (r *run) load(ctx context.Context, w *pipeline.Wiring, text []byte) error {
+	if err := r.runner.Load(ctx, w); err != nil {
+		return err
+	}
+	r.wiring = bytes.Clone(text)
+	return nil
+}
+
+// write replaces a file as a whole.
+func write(name string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".wiring-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// settle is how long a file that changes has to be left alone before it is read.
+const settle = 50 * time.Millisecond
+
+// watch reads the file again whenever it changes. It watches the folder, since editors put another file in its place.
+func (r *run) watch(ctx context.Context) error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Close() }()
+	if err := w.Add(filepath.Dir(r.file)); err != nil {
+		return err
+	}
+	changed := time.NewTimer(0) // it may have changed before it was watched
+	defer changed.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, ok := <-w.Events:
+			if !ok {
+				return errors.New("gateway: the watch ended")
+			}
+			if filepath.Base(e.Name) == filepath.Base(r.file) {
+				changed.Reset(settle)
+			}
+		case err := <-w.Errors:
+			r.log.Warn("watch the wiring", "error", err)
+		case <-changed.C:
+			r.reload(ctx)
+		}
+	}
+}
+
+// reload puts the file's wiring in force, unless it is wrong: then what was there stays.
+func (r *run) reload(ctx context.Context) {
+	text, err := os.ReadFile(r.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // for a moment, or for good: what is in force stays
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil && bytes.Equal(text, r.wiring) {
+		return
+	}
+	var wiring *pipeline.Wiring
+	if err == nil {
+		wiring, err = pipeline.Parse(text)
+	}
+	if err == nil {
+		err = r.load(ctx, wiring, text)
+	}
+	if err != nil {
+		r.log.Error("the wiring is wrong; what was in force stays", "error", err)
+		return
+	}
+	r.log.Info("the wiring was read again")
+}
+
+// Commands implements [server.Run].
+func (r *run) Commands(ctx context.Context) iter.Seq2[[]byte, error] {
+	commands, err := r.bus.Commands(ctx)
+	if err != nil {
+		return func(yield func([]byte, error) bool) { yield(nil, err) }
+	}
+	return commands
+}

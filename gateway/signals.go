@@ -1,0 +1,88 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vela/gateway/bus"
+	"vela/gateway/server"
+	"vela/protocol/signal"
+	"vela/session"
+)
+
+// signals is the way of every signal: into the log, and from there to whoever follows; and into the pipeline. Whatever
+// brings one calls take or [signals.Accept], which never wait.
+type signals struct {
+	run *run
+
+	log  *slog.Logger
+	kept *bus.Signals // set before anything runs
+}
+
+// intakeSource is the source of signals that are posted and name none.
+const intakeSource = "http"
+
+// open opens the log.
+func (s *signals) open(ctx context.Context, b *bus.Bus) error {
+	kept, err := b.Signals(ctx)
+	if err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	s.kept = kept
+	return nil
+}
+
+// Accept implements [server.Signals].
+func (s *signals) Accept(body []byte) (string, error) {
+	r, err := signal.Intake{Source: intakeSource, NewID: uuid.NewString}.Accept(body, time.Now().UnixMilli())
+	s.take(r)
+	return r.ID, err
+}
+
+func (s *signals) take(r signal.Raw) {
+	s.kept.Append(r.Append(nil))
+	s.run.runner.Offer(r.Source, r)
+}
+
+// Follow implements [server.Signals].
+func (s *signals) Follow(ctx context.Context, place string) iter.Seq2[server.LoggedSignal, error] {
+	return func(yield func(server.LoggedSignal, error) bool) {
+		after := bus.ParsePlace(place)
+		if place == server.Now {
+			var err error
+			if after, err = s.kept.End(ctx); err != nil {
+				yield(server.LoggedSignal{}, err)
+				return
+			}
+		}
+		for e, err := range s.kept.Follow(ctx, after) {
+			if !yield(server.LoggedSignal{Place: e.Place.String(), Text: e.Text, Missed: e.Missed}, err) {
+				return
+			}
+		}
+	}
+}
+
+// of shows a session's turns. The turn is the correlation id of its signals.
+func (s *signals) of(id string) func(session.Observed) {
+	source := "session:" + id
+	return func(o session.Observed) {
+		r, err := signal.Envelope{
+			ID: uuid.NewString(), Timestamp: time.Now().UnixMilli(), Source: source,
+			CorrelationID: id + "/" + o.TurnID, Payload: o.Payload,
+		}.Raw()
+		if err == nil {
+			err = signal.Check(r)
+		}
+		if err != nil {
+			s.log.Warn("a turn's signal is not valid, and left out", "session", id, "error", err)
+			return
+		}
+		s.take(r)
+	}
+}

@@ -1,0 +1,92 @@
+// Package source listens to agents that somebody else runs, and makes signals of what they say.
+//
+// Start at [Detect], which tells from an address how to speak to a source, and at [Registry], which knows all sources
+// and how they are. What comes from a source goes through the parser of its protocol: [Plain] for signals as they are,
+// [OpenClaw] for its frames, [Exchange] for the answers of models, [ParseHook] for Claude Code's hooks. A [Link] keeps a
+// connection, and takes it up again. The formats of vendors are read in the packages below turn; here they become whole
+// signals, each of which is valid.
+//
+// An address may come from anybody: [Dialer] connects to none that is dangerous.
+package source
+
+import "strings"
+
+// Protocol says how to speak to a source.
+type Protocol string
+
+// The six protocols.
+const (
+	WebSocket Protocol = "websocket" // signals as they are
+	SSE       Protocol = "sse"       // an event stream or lines of JSON
+	OpenAI    Protocol = "openai"
+	Anthropic Protocol = "anthropic"
+	Gateway   Protocol = "openclaw"
+	MIDI      Protocol = "midi"
+)
+
+// Detect tells the protocol from an address. For an HTTP address that says nothing of itself it is [SSE], which a probe
+// may make [OpenAI].
+func Detect(address string) Protocol {
+	a := strings.ToLower(strings.TrimSpace(address))
+	switch {
+	case strings.HasPrefix(a, "midi://"):
+		return MIDI
+	case strings.Contains(a, "18789"), strings.Contains(a, "openclaw"):
+		return Gateway
+	case strings.HasPrefix(a, "ws://"), strings.HasPrefix(a, "wss://"):
+		return WebSocket
+	case strings.Contains(a, "anthropic"):
+		return Anthropic
+	}
+	return SSE
+}
+
+// State is how a source is.
+type State string
+
+// The five states.
+const (
+	Disconnected State = "disconnected" // and ready to connect
+	Connecting   State = "connecting"
+	Connected    State = "connected"
+	Failed       State = "error"
+	Unavailable  State = "unavailable" // known, and not to be reached
+)
+
+// Source is what there is to say of one source. It holds no key.
+type Source struct {
+	ID              string   `json:"id"`
+	Name            string   `json:"name"`
+	Colour          string   `json:"colour"` // #rrggbb
+	Protocol        Protocol `json:"protocol"`
+	URL             string   `json:"url"`
+	Local           bool     `json:"local"` // found on this machine, rather than added by somebody
+	State           State    `json:"state"`
+	Error           string   `json:"error,omitempty"`
+	EventsPerSecond int      `json:"eventsPerSecond"`
+	Models          []string `json:"models"`
+	Model           string   `json:"model,omitempty"` // the chosen one
+	NeedsKey        bool     `json:"needsKey,omitempty"`
+	HasKey          bool     `json:"hasKey,omitempty"`
+	TokenAutoFilled bool     `json:"tokenAutoFilled,omitempty"`
+}
+
+// The colours of local sources, by their ids; a MIDI device has that of all of them.
+var localColours = map[string]string{
+	"local:claude-code": "#d97757",
+	"local:openclaw":    "#e5484d",
+	"local:lm-studio":   "#6e56cf",
+	"local:ollama":      "#3e8e7e",
+}
+
+const midiColour = "#c2a83e"
+
+// palette has the colours of remote sources, one after the other.
+var palette = []string{"#4f8ef7", "#f76b15", "#30a46c", "#d6409f", "#ffb224", "#12a594", "#ab4aba", "#8d8d8d"}
+
+func localColour(id string) string {
+	if c, ok := localColours[id]; ok {
+		return c
+	}
+	return midiColour
+}

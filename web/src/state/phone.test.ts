@@ -1,0 +1,72 @@
+import { beforeEach, expect, it } from 'vitest';
+import { FakeStore, FakeTimers } from '../client/fakes';
+import { agentWords, Phone } from './phone';
+
+let timers: FakeTimers;
+let store: FakeStore;
+let phone: Phone;
+
+beforeEach(() => {
+  timers = new FakeTimers();
+  store = new FakeStore();
+  phone = new Phone(timers, store, '', () => 'phone-1');
+});
+
+const shown = (): (string | undefined)[] => [phone.subtitles.value.user?.text, phone.subtitles.value.agent?.text];
+
+it('clears a subtitle 3 s after its final', () => {
+  phone.said({ role: 'user', segment: 'u', text: 'how', final: false });
+  timers.advance(60_000);
+  phone.said({ role: 'user', segment: 'u', text: 'how far', final: true });
+  phone.said({ role: 'agent', segment: 'a', text: 'Three', final: false });
+  timers.advance(2999);
+  expect(shown()).toEqual(['how far', 'Three']);
+  timers.advance(1);
+  expect(shown()).toEqual([undefined, 'Three']);
+});
+
+it('shows what follows, and does not clear it for what was before', () => {
+  phone.said({ role: 'user', segment: 'u1', text: 'how far', final: true });
+  timers.advance(2000);
+  phone.said({ role: 'user', segment: 'u2', text: 'and', final: false });
+  timers.advance(60_000);
+  expect(shown()).toEqual(['and', undefined]);
+  phone.said({ role: 'user', segment: 'u2', text: '', final: true });
+  expect(shown()).toEqual([undefined, undefined]);
+});
+
+it("keeps the agent's words while they are heard", () => {
+  phone.agent('speaking');
+  phone.said({ role: 'agent', segment: 'a', text: 'Three miles.', final: true });
+  timers.advance(60_000);
+  expect(shown()).toEqual([undefined, 'Three miles.']);
+  phone.agent('listening');
+  timers.advance(3000);
+  expect(shown()).toEqual([undefined, undefined]);
+});
+
+it('leaves with nothing shown', () => {
+  phone.join('harbour', '');
+  phone.said({ role: 'user', segment: 'u', text: 'how far', final: true });
+  phone.leave();
+  expect([phone.joined.value, ...shown()]).toEqual([false, undefined, undefined]);
+});
+
+it('wants a room, and knows it again in this tab', () => {
+  expect(phone.join('  ', 'Anna')).toBe(false);
+  expect(phone.joined.value).toBe(false);
+  expect(phone.join(' harbour ', ' Anna ')).toBe(true);
+  expect(phone.place).toEqual({ room: 'harbour', name: 'Anna', identity: 'phone-1' });
+  const again = new Phone(timers, store, '', () => 'phone-2');
+  expect(again.place).toEqual({ room: 'harbour', name: 'Anna', identity: 'phone-1' });
+  expect(again.joined.value).toBe(false);
+  expect(new Phone(timers, store, '?room=pier', () => '').room.value).toBe('pier');
+  expect(new Phone(timers, null, `?room=${'x'.repeat(99)}`, () => 'p').room.value).toHaveLength(64);
+});
+
+it('has words for what an agent does', () => {
+  const states = [null, 'initializing', 'listening', 'thinking', 'speaking', 'dreaming'];
+  expect(states.map(agentWords)).toEqual([
+    'No agent is here yet', 'The agent is getting ready', 'The agent listens', 'The agent is thinking', 'The agent is speaking', 'The agent is getting ready',
+  ]);
+});
