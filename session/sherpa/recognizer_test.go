@@ -58,6 +58,8 @@ func (s *fakeStream) hear(samples []float32) {
 		s.of.t.Errorf("%d samples, after the end: %t", len(samples), s.over)
 	}
 	if s.n == 0 && len(samples) > 1 {
+		s.of.mu.Lock()
+		defer s.of.mu.Unlock()
 		s.of.first = slices.Clone(samples[:2])
 	}
 	s.n += len(samples)
@@ -67,6 +69,8 @@ func (s *fakeStream) text() string { return strings.Repeat(" WORD", s.n/speech.R
 
 func (s *fakeStream) finish() string {
 	s.over = true
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
 	s.of.parts = append(s.of.parts, s.n)
 	return s.text() + " END "
 }
