@@ -61,7 +61,7 @@ test('both controls are off from the click on, before the gateway has answered',
   await eventually(async () => assert.equal(await shown.mocked.isDisabled(), true));
   assert.equal(await shown.talk.isDisabled(), true);
   assert.equal(await shown.session(), 'idle');
-  assert.deepEqual(proxy.sent, [messages.trigger]);
+  await eventually(() => assert.deepEqual(proxy.sent, [messages.trigger]));
 });
 
 test('pressing sends exactly one append, releasing exactly one commit', async (t) => {

@@ -44,7 +44,7 @@ func (p Phone) Say(ctx context.Context, samples []int16) error {
 	if err != nil {
 		return fmt.Errorf("room: %w", err)
 	}
-	ear := &ear{on: p.On, states: make(chan string, 64)}
+	ear := &ear{on: p.On, states: make(chan string, 64), read: make(chan struct{}, 1)}
 	room := lksdk.NewRoom(ear.callbacks())
 	if err := room.RegisterTextStreamHandler(topicTranscription, ear.transcription); err != nil {
 		return fmt.Errorf("room: %w", err)
@@ -75,10 +75,13 @@ func (p Phone) Say(ctx context.Context, samples []int16) error {
 	}
 	microphone.SetMuted(true)
 	began := false
-	return ear.until(ctx, 2*time.Minute, errNoAnswer, func(state string) bool {
+	if err := ear.until(ctx, 2*time.Minute, errNoAnswer, func(state string) bool {
 		began = began || state == "thinking" || state == "speaking"
 		return began && state == "listening"
-	})
+	}); err != nil {
+		return err
+	}
+	return ear.settle(ctx)
 }
 
 var (
@@ -115,8 +118,63 @@ func speak(ctx context.Context, track *lksdk.LocalTrack, enc speech.Encoder, sam
 type ear struct {
 	states chan string // of the agent; one for which there is no place is dropped
 
-	mu sync.Mutex
-	on func(Heard) // nil once nobody listens
+	mu   sync.Mutex
+	on   func(Heard)   // nil once nobody listens
+	open int           // streams that are being read
+	read chan struct{} // of size 1: one of them has come to its end
+}
+
+// lateStream is how long a text may come after the state that follows it: they go different ways.
+const lateStream = 500 * time.Millisecond
+
+// settle waits until every text that has begun has been read.
+func (e *ear) settle(ctx context.Context) error {
+	late := time.NewTimer(lateStream)
+	defer late.Stop()
+	for wait := true; wait; {
+		select {
+		case <-e.read:
+		case <-late.C:
+			wait = false
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	end := time.NewTimer(agentTime)
+	defer end.Stop()
+	for e.reading() {
+		select {
+		case <-e.read:
+		case <-end.C:
+			return nil // what came is told
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func (e *ear) reading() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open > 0
+}
+
+// begun counts a stream, and ended says that it is over.
+func (e *ear) begun() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open++
+}
+
+func (e *ear) ended() {
+	e.mu.Lock()
+	e.open--
+	e.mu.Unlock()
+	select {
+	case e.read <- struct{}{}:
+	default:
+	}
 }
 
 func (e *ear) tell(h Heard) {
@@ -186,6 +244,8 @@ func (e *ear) until(ctx context.Context, most time.Duration, late error, is func
 
 // transcription reads a stream: the SDK calls it in a goroutine of its own.
 func (e *ear) transcription(reader *lksdk.TextStreamReader, identity string) {
+	e.begun()
+	defer e.ended()
 	text, err := io.ReadAll(io.LimitReader(reader, 1<<20))
 	if err == nil {
 		e.tell(Heard{Who: identity, Text: string(text), Final: reader.Info.Attributes[attrFinal] == "true"})

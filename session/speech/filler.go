@@ -10,9 +10,13 @@ var fillers = map[string]bool{
 
 // faint are the words that recognisers make of a cough or a door: short, common, and rarely all that somebody says.
 var faint = map[string]bool{
-	"a": true, "an": true, "and": true, "are": true, "at": true, "but": true, "he": true, "her": true, "i": true, "if": true,
-	"in": true, "is": true, "it": true, "of": true, "oh": true, "on": true, "or": true, "that": true, "the": true,
-	"they": true, "this": true, "to": true, "us": true, "we": true, "you": true,
+	"a": true, "an": true, "and": true, "are": true, "as": true, "at": true, "be": true, "been": true,
+	"but": true, "by": true, "for": true, "from": true, "had": true, "has": true, "have": true, "he": true,
+	"her": true, "him": true, "his": true, "i": true, "if": true, "in": true, "into": true, "is": true,
+	"it": true, "its": true, "my": true, "of": true, "oh": true, "on": true, "or": true, "our": true, "she": true,
+	"than": true, "that": true, "the": true, "their": true, "them": true, "then": true, "there": true,
+	"these": true, "they": true, "this": true, "those": true, "to": true, "us": true, "was": true, "we": true,
+	"were": true, "with": true, "you": true, "your": true,
 }
 
 // Wordless says whether a transcript has nothing but fillers, or nothing at all.
