@@ -73,6 +73,8 @@ bench: build ## Measure beside a bare server, and print ratios
 	@$(GO) test ./gateway/bus -run '^$$' -bench 'Append' -benchmem | grep ^Benchmark
 	@echo "40 ms of sound on its way (the floor is their encoding), a session that speaks, and 10 MB of text to speak"
 	@$(GO) test ./session -run '^$$' -bench 'Sound|Speak' -benchmem | grep ^Benchmark
+	@echo "telling speech from silence, for each 32 ms of an open microphone"
+	@$(GO) test ./session/silero -run '^$$' -bench Silero -benchmem | grep ^Benchmark
 
 bench-speech: packages-test build ## Count the words that every ear gets wrong, clean and with noise (CONFIG=vela.yaml for your own ears)
 	cd e2e && $(GO) build -o ../bin/ ./bench/wer
