@@ -211,10 +211,6 @@ func (r *run) reload(ctx context.Context) {
 }
 
 // Commands implements [server.Run].
-func (r *run) Commands(ctx context.Context) iter.Seq2[[]byte, error] {
-	commands, err := r.bus.Commands(ctx)
-	if err != nil {
-		return func(yield func([]byte, error) bool) { yield(nil, err) }
-	}
-	return commands
+func (r *run) Commands(ctx context.Context) (iter.Seq2[[]byte, error], error) {
+	return r.bus.Commands(ctx)
 }

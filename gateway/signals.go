@@ -50,22 +50,21 @@ func (s *signals) take(r signal.Raw) {
 }
 
 // Follow implements [server.Signals].
-func (s *signals) Follow(ctx context.Context, place string) iter.Seq2[server.LoggedSignal, error] {
-	return func(yield func(server.LoggedSignal, error) bool) {
-		after := bus.ParsePlace(place)
-		if place == server.Now {
-			var err error
-			if after, err = s.kept.End(ctx); err != nil {
-				yield(server.LoggedSignal{}, err)
-				return
-			}
+func (s *signals) Follow(ctx context.Context, place string) (iter.Seq2[server.LoggedSignal, error], error) {
+	after := bus.ParsePlace(place)
+	if place == server.Now {
+		var err error
+		if after, err = s.kept.End(ctx); err != nil {
+			return nil, err
 		}
+	}
+	return func(yield func(server.LoggedSignal, error) bool) {
 		for e, err := range s.kept.Follow(ctx, after) {
 			if !yield(server.LoggedSignal{Place: e.Place.String(), Text: e.Text, Missed: e.Missed}, err) {
 				return
 			}
 		}
-	}
+	}, nil
 }
 
 // of shows a session's turns. The turn is the correlation id of its signals.

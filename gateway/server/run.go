@@ -20,8 +20,8 @@ type Run interface {
 	Wiring() []byte
 	// Rewire puts another wiring in force. An error that has a method Mistakes() []string is the sender's.
 	Rewire(ctx context.Context, wiring []byte) error
-	// Commands yields what comes out from now on, each as JSON on one line, until ctx is done.
-	Commands(ctx context.Context) iter.Seq2[[]byte, error]
+	// Commands yields what comes out from when the call returns, each as JSON on one line, until ctx is done.
+	Commands(ctx context.Context) (iter.Seq2[[]byte, error], error)
 	// WiringSchema is the JSON Schema of a wiring.
 	WiringSchema() []byte
 }
@@ -87,13 +87,17 @@ func (s *Server) rewire(c echo.Context) error {
 }
 
 func (s *Server) streamCommands(c echo.Context) error {
-	return s.stream(c, func(ctx context.Context) iter.Seq2[LoggedSignal, error] {
+	return s.stream(c, func(ctx context.Context) (iter.Seq2[LoggedSignal, error], error) {
+		commands, err := s.cfg.Run.Commands(ctx)
+		if err != nil {
+			return nil, err
+		}
 		return func(yield func(LoggedSignal, error) bool) {
-			for text, err := range s.cfg.Run.Commands(ctx) {
+			for text, err := range commands {
 				if !yield(LoggedSignal{Text: text}, err) {
 					return
 				}
 			}
-		}
+		}, nil
 	})
 }

@@ -39,10 +39,13 @@ func (s *stage) Rewire(_ context.Context, text []byte) error {
 	s.wiring = string(text)
 	return s.fails
 }
-func (s *stage) Commands(context.Context) iter.Seq2[[]byte, error] {
+func (s *stage) Commands(context.Context) (iter.Seq2[[]byte, error], error) {
+	if s.fails != nil {
+		return nil, s.fails
+	}
 	return func(yield func([]byte, error) bool) {
 		_ = yield([]byte(`{"command":"started"}`), nil) && yield(nil, errors.New("broken"))
-	}
+	}, nil
 }
 
 func TestRunRoutes(t *testing.T) {
@@ -91,6 +94,9 @@ func TestRunRoutes(t *testing.T) {
 		if status, _, text := g.request(x[0], x[1], mime, x[2]); status != 500 || strings.Contains(text, "secret") {
 			t.Errorf("%v that fails: %d %s", x, status, text)
 		}
+	}
+	if status, _, text := g.request("GET", "/__commands__/stream", mime, ""); status != 503 || strings.Contains(text, "secret") {
+		t.Errorf("a stream that cannot be opened: %d %s", status, text)
 	}
 }
 

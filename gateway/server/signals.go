@@ -20,8 +20,8 @@ type Signals interface {
 	// that of the error signal in its place. It never waits.
 	Accept(body []byte) (id string, err error)
 	// Follow yields the signals behind a place, first those that are kept, then each as it comes, until ctx is done.
-	// Now stands for the end. An error is the last thing yielded.
-	Follow(ctx context.Context, place string) iter.Seq2[LoggedSignal, error]
+	// Now stands for the end, as it is when the call returns. An error is the last thing yielded.
+	Follow(ctx context.Context, place string) (iter.Seq2[LoggedSignal, error], error)
 }
 
 // Now is the place behind all signals that there are.
@@ -95,11 +95,14 @@ func (s *Server) streamSignals(c echo.Context) error {
 	if last, ok := c.Request().Header["Last-Event-Id"]; ok {
 		place = last[0]
 	}
-	return s.stream(c, func(ctx context.Context) iter.Seq2[LoggedSignal, error] { return s.cfg.Signals.Follow(ctx, place) })
+	return s.stream(c, func(ctx context.Context) (iter.Seq2[LoggedSignal, error], error) {
+		return s.cfg.Signals.Follow(ctx, place)
+	})
 }
 
-// stream answers with an event stream, until its reader leaves, what it shows ends, or the gateway stops.
-func (s *Server) stream(c echo.Context, shows func(context.Context) iter.Seq2[LoggedSignal, error]) error {
+// stream answers with an event stream, until its reader leaves, what it shows ends, or the gateway stops. Who reads that
+// it is connected misses nothing that comes from then on.
+func (s *Server) stream(c echo.Context, open func(context.Context) (iter.Seq2[LoggedSignal, error], error)) error {
 	if s.streams.Add(1) > maxStreams {
 		s.streams.Add(-1)
 		return echo.NewHTTPError(http.StatusServiceUnavailable, "As many event streams as there may be are open. Try again later.")
@@ -109,6 +112,11 @@ func (s *Server) stream(c echo.Context, shows func(context.Context) iter.Seq2[Lo
 	defer cancel()
 	stop := context.AfterFunc(s.sessions.ctx, cancel) // the gateway is stopping
 	defer stop()
+	shows, err := open(ctx)
+	if err != nil {
+		s.log.Warn("an event stream cannot be opened", "route", c.Path(), "error", err)
+		return echo.NewHTTPError(http.StatusServiceUnavailable, "The event stream cannot be opened now. Try again later.")
+	}
 	h := c.Response().Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -119,8 +127,8 @@ func (s *Server) stream(c echo.Context, shows func(context.Context) iter.Seq2[Lo
 	}
 	events := make(chan LoggedSignal, streamQueue)
 	ended := make(chan error, 1)
-	go func() { ended <- hand(ctx, shows(ctx), events) }()
-	err := w.copy(events)
+	go func() { ended <- hand(ctx, shows, events) }()
+	err = w.copy(events)
 	left := err != nil || ctx.Err() != nil
 	cancel()
 	for range events { // until hand has ended

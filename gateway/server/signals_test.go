@@ -38,7 +38,7 @@ func (l *log) Accept(body []byte) (string, error) {
 	return "id of " + string(body), nil
 }
 
-func (l *log) Follow(ctx context.Context, place string) iter.Seq2[server.LoggedSignal, error] {
+func (l *log) Follow(ctx context.Context, place string) (iter.Seq2[server.LoggedSignal, error], error) {
 	return func(yield func(server.LoggedSignal, error) bool) {
 		defer l.left.Add(1)
 		l.places <- place
@@ -57,7 +57,7 @@ func (l *log) Follow(ctx context.Context, place string) iter.Seq2[server.LoggedS
 				return
 			}
 		}
-	}
+	}, nil
 }
 
 // stream opens the event stream.
