@@ -357,6 +357,7 @@ func TestARecogniserFailsOverAHeldAnswer(t *testing.T) {
 // An hour of silence costs no event, no allowance and no memory, and it is no sign of life: the session ends as it would
 // without a microphone. Speech keeps it alive.
 func TestAnOpenMicrophoneHearsAnHourOfSilence(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		allowance := &minutes{left: time.Minute}
 		cfg := handsFree(agentBacked(recogniser(ears), says("yes")))
@@ -585,6 +586,7 @@ func TestSpansOfAHeldAnswer(t *testing.T) {
 
 // What a detector said stands in the journal: a replay, which has none, makes the same events.
 func TestAHandsFreeJournalReplays(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(40) {
 		cfg := agentBacked(recogniser(ears), tells(story))
 		cfg.Detector = loud

@@ -594,6 +594,7 @@ var coughs, spokenOver atomic.Int64
 var phrases atomic.Int64
 
 func TestRandomCutsWhileAnswersAreSpoken(t *testing.T) {
+	t.Parallel() // the long ones beside one another
 	most := 10_000
 	if testing.Short() {
 		most = 500
