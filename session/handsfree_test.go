@@ -138,7 +138,7 @@ func (c *client) stream(level int16, long time.Duration) {
 func talker(t *testing.T, e engine, change ...func(*session.Config)) *player {
 	t.Helper()
 	cfg := handsFree(agentBacked(recogniser(ears), e))
-	cfg.Synthesizers = []session.Synthesizer{&drone{rate: 24000}}
+	cfg.Voices = named(&drone{rate: 24000})
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -591,7 +591,7 @@ func TestAHandsFreeJournalReplays(t *testing.T) {
 		cfg := agentBacked(recogniser(ears), tells(story))
 		cfg.Detector = loud
 		cfg.VAD = protocol.VAD{SilenceMs: 300}
-		cfg.Synthesizers = []session.Synthesizer{&drone{rate: 24000}}
+		cfg.Voices = named(&drone{rate: 24000})
 		cfg.Allowance = &minutes{left: time.Duration(5+seed) * time.Second}
 		journal := record(t, cfg, func(c *client) {
 			rng := rand.New(rand.NewPCG(seed, 3))
