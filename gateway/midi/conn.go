@@ -43,7 +43,7 @@ type Conn struct {
 }
 
 // Open opens the device of an address. The error is fit for whoever asked, and has a method Refused.
-func (f *Folder) Open(_ context.Context, address string) (*Conn, error) {
+func (f *Folder) Open(address string) (*Conn, error) {
 	port := portOf(address)
 	if port == "" {
 		return nil, errNoDevice

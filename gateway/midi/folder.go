@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -147,7 +146,6 @@ func (f *Folder) Watch(ctx context.Context, changed func()) error {
 		return err
 	}
 	f.follow(w)
-	var known []Device
 	look := time.NewTimer(0)
 	defer look.Stop()
 	for {
@@ -161,7 +159,7 @@ func (f *Folder) Watch(ctx context.Context, changed func()) error {
 			if e.Name == f.dir && e.Has(fsnotify.Create) {
 				f.follow(w)
 			}
-			if e.Name == f.dir || isPort(filepath.Base(e.Name)) && filepath.Dir(e.Name) == f.dir {
+			if f.concerns(e) {
 				look.Reset(settle)
 			}
 		case <-w.Errors: // events may be lost
@@ -171,12 +169,15 @@ func (f *Folder) Watch(ctx context.Context, changed func()) error {
 				look.Reset(settle) // whoever hears the device learns it first
 				continue
 			}
-			if now := f.List(); !slices.Equal(now, known) {
-				known = now
-				changed()
-			}
+			changed()
 		}
 	}
+}
+
+// concerns says whether devices may have come or gone. To play one is no such thing.
+func (f *Folder) concerns(e fsnotify.Event) bool {
+	device := filepath.Dir(e.Name) == f.dir && isPort(filepath.Base(e.Name))
+	return (device || e.Name == f.dir) && e.Op&^fsnotify.Write != 0
 }
 
 // follow watches the folder, if it is there.

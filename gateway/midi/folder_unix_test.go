@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // pipe makes a named pipe, which is a device.
@@ -127,7 +129,7 @@ func TestADeviceIsHeard(t *testing.T) {
 	dir := t.TempDir()
 	f := NewFolder(dir)
 	path := pipe(t, dir, "midi-keys")
-	c, err := f.Open(t.Context(), f.List()[0].URL())
+	c, err := f.Open(f.List()[0].URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +167,7 @@ func TestDevicesThatCannotBeOpened(t *testing.T) {
 		"midi://a/b/midi-gone": errNoDevice, "midi://a/b/midi-file": errNoDevice, "midi://a/b/../midi-file": errNoDevice, "http://a/b/midi-gone": errNoDevice,
 		"midi://a/b/midi-null": errUnfit, // no read of it could be ended
 	} {
-		_, err := f.Open(t.Context(), address)
+		_, err := f.Open(address)
 		var refused interface{ Refused() bool }
 		if !errors.Is(err, want) || !errors.As(err, &refused) || !refused.Refused() || strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v", address, err)
@@ -176,7 +178,7 @@ func TestDevicesThatCannotBeOpened(t *testing.T) {
 		if err := os.Chmod(path, 0); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Open(t.Context(), "midi://a/b/midi-closed"); !errors.Is(err, errForbidden) {
+		if _, err := f.Open("midi://a/b/midi-closed"); !errors.Is(err, errForbidden) {
 			t.Error(err)
 		}
 	}
@@ -204,25 +206,32 @@ func watched(t *testing.T, f *Folder) <-chan struct{} {
 	return changed
 }
 
-func await(t *testing.T, what string, changed <-chan struct{}) {
+// lists waits until the folder says that something changed and lists so many devices.
+func lists(t *testing.T, f *Folder, want int, changed <-chan struct{}) {
 	t.Helper()
-	select {
-	case <-changed:
-	case <-time.After(30 * time.Second):
-		t.Fatalf("%s: nobody noticed", what)
+	for {
+		select {
+		case <-changed:
+			if len(f.List()) == want {
+				return
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("nobody noticed that there are %d devices", want)
+		}
 	}
 }
 
 func TestPlugging(t *testing.T) {
 	f := NewFolder(filepath.Join(t.TempDir(), "snd"))
 	changed := watched(t, f)
+	lists(t, f, 0, changed)
 	steps := func() {
 		if err := os.Mkdir(f.dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		path := pipe(t, f.dir, "midiC0D0")
-		await(t, "plugged in", changed)
-		c, err := f.Open(t.Context(), f.List()[0].URL())
+		lists(t, f, 1, changed)
+		c, err := f.Open(f.List()[0].URL())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,11 +240,11 @@ func TestPlugging(t *testing.T) {
 			t.Error(got)
 		}
 		other := pipe(t, f.dir, "midiC1D0")
-		await(t, "another plugged in", changed)
+		lists(t, f, 2, changed)
 		if err := os.Remove(other); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "that plugged out", changed)
+		lists(t, f, 1, changed)
 		if err := os.RemoveAll(f.dir); err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +254,7 @@ func TestPlugging(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		await(t, "plugged out", changed)
+		lists(t, f, 0, changed)
 		if _, err := os.Stat(f.dir); !errors.Is(err, fs.ErrNotExist) || len(f.open) != 0 {
 			t.Errorf("%v, %d are open", err, len(f.open))
 		}
@@ -254,12 +263,29 @@ func TestPlugging(t *testing.T) {
 	steps() // the folder comes and goes with the first card and the last one
 }
 
+func TestWhatConcernsTheDevices(t *testing.T) {
+	f := NewFolder("/dev/snd")
+	for _, x := range []struct {
+		name string
+		op   fsnotify.Op
+		want bool
+	}{
+		{"/dev/snd", fsnotify.Create, true}, {"/dev/snd", fsnotify.Remove, true}, {"/dev/snd/midiC0D0", fsnotify.Create, true},
+		{"/dev/snd/midiC0D0", fsnotify.Remove, true}, {"/dev/snd/midiC0D0", fsnotify.Rename, true}, {"/dev/snd/midiC0D0", fsnotify.Chmod | fsnotify.Write, true},
+		{"/dev/snd/midiC0D0", fsnotify.Write, false}, {"/dev/snd/pcmC0D0p", fsnotify.Create, false}, {"/dev/midi1", fsnotify.Create, false}, {"/dev/sda", fsnotify.Create, false},
+	} {
+		if got := f.concerns(fsnotify.Event{Name: x.name, Op: x.op}); got != x.want {
+			t.Errorf("%v of %s: %v", x.op, x.name, got)
+		}
+	}
+}
+
 // A device that comes back between two looks is another one.
 func TestAnotherDeviceOfTheSameName(t *testing.T) {
 	dir := t.TempDir()
 	f := NewFolder(dir)
 	old := pipe(t, dir, "midi-keys")
-	c, err := f.Open(t.Context(), "midi://a/b/midi-keys")
+	c, err := f.Open("midi://a/b/midi-keys")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,17 @@ import (
 // settingsFile is where Claude Code reads what is one person's own, and no part of the project.
 const settingsFile = "settings.local.json"
 
+// refusal is an error that only a person mends, in words for whoever wanted the hooks.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+func (refusal) Refused() bool   { return true }
+
 // ErrNoProject comes from a project in which nobody uses Claude Code.
-var ErrNoProject = errors.New("tap: Claude Code has no folder .claude here: start it there once, or name its project's folder with --claude-project")
+const ErrNoProject refusal = "There is no folder .claude where the gateway runs, nor above it. Use Claude Code there once, or name its project with --claude-project."
+
+// left ends what is said of a file that was not changed.
+const left = " It was left as it is."
 
 // Hooks has Claude Code tell of what it does. Each of its methods may be called from any goroutine. Make it with [New].
 type Hooks struct {
@@ -59,7 +68,8 @@ func (h *Hooks) Admits(r interface{ Get(string) string }) bool {
 }
 
 // Install puts the hooks into the project's settings.local.json. Those that are there already, of this gateway or of one
-// that was killed, are replaced; all else in the file stays. A file that is not JSON is an error, and is left alone.
+// that was killed, are replaced; all else in the file stays. A file that is not JSON is an error, and is left alone. What a
+// person has to mend is an error with a method Refused, and names no path.
 func (h *Hooks) Install(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

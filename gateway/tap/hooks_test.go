@@ -274,7 +274,8 @@ func TestFilesThatAreLeftAlone(t *testing.T) {
 	} {
 		folder, file := project(t, x.text)
 		h := hooksFor(folder)
-		if err := h.Install(t.Context()); err == nil || !strings.Contains(err.Error(), x.says) || strings.Contains(err.Error(), folder) {
+		var refused interface{ Refused() bool }
+		if err := h.Install(t.Context()); !errors.As(err, &refused) || !strings.Contains(err.Error(), x.says) || strings.Contains(err.Error(), folder) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if contents(t, file) != x.text {
@@ -420,7 +421,7 @@ func TestPost(t *testing.T) {
 	}
 	status = http.StatusForbidden
 	fails("does not take", Post(t.Context(), file, strings.NewReader("{}")))
-	fails("more than", Post(t.Context(), file, bytes.NewReader(make([]byte, MaxHook+1))))
+	fails("more than", Post(t.Context(), file, bytes.NewReader(make([]byte, maxHook+1))))
 	server.Close()
 	fails("is it running", Post(t.Context(), file, strings.NewReader("{}")))
 	remove(t, h)

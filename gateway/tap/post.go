@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// MaxHook bounds what a hook says, in bytes: the file that a tool has read may stand in it.
-const MaxHook = 8 << 20
+// maxHook bounds what a hook tells, in bytes, as the gateway does.
+const maxHook = 8 << 20
 
 // postTime bounds a hook that is a command.
 const postTime = 3 * time.Second
@@ -21,12 +21,12 @@ const postTime = 3 * time.Second
 // Post sends what Claude Code tells a hook that is a command, as its other hooks do by themselves: to the address and
 // with the token that stand in the settings in file. Its errors are for a person, and name no token.
 func Post(ctx context.Context, file string, told io.Reader) error {
-	body, err := io.ReadAll(io.LimitReader(told, MaxHook+1))
+	body, err := io.ReadAll(io.LimitReader(told, maxHook+1))
 	switch {
 	case err != nil:
 		return fmt.Errorf("tap: read what the hook is told: %w", err)
-	case len(body) > MaxHook:
-		return fmt.Errorf("tap: a hook of more than %d bytes", MaxHook)
+	case len(body) > maxHook:
+		return fmt.Errorf("tap: a hook of more than %d bytes", maxHook)
 	}
 	text, _, err := read(file)
 	if err != nil {

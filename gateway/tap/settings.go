@@ -2,7 +2,6 @@ package tap
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -45,7 +44,7 @@ const hookTimeout = 5
 // maxSettings bounds a file of settings, in bytes.
 const maxSettings = 1 << 20
 
-var errNotJSON = errors.New("tap: Claude Code's settings.local.json is not JSON: put it right first; it was left as it is")
+const errNotJSON refusal = "Claude Code's settings.local.json is not JSON. Put it right first." + left
 
 // settings is the text of a settings.local.json, every byte of it, with its hooks at hand.
 type settings struct {
@@ -57,7 +56,7 @@ type settings struct {
 // parseSettings reads a text. What it does not understand is an error, so that nobody's settings are spoiled.
 func parseSettings(text []byte) (*settings, error) {
 	if len(text) > maxSettings {
-		return nil, fmt.Errorf("tap: Claude Code's settings.local.json is longer than %d bytes; it was left as it is", maxSettings)
+		return nil, refusal("Claude Code's settings.local.json is longer than 1 MiB." + left)
 	}
 	if !json.Valid(text) { // which also bounds its depth
 		return nil, errNotJSON
@@ -68,7 +67,7 @@ func parseSettings(text []byte) (*settings, error) {
 	}
 	root, ok := doc.Value.(*hujson.Object)
 	if !ok {
-		return nil, errors.New("tap: Claude Code's settings.local.json is no JSON object; it was left as it is")
+		return nil, refusal("Claude Code's settings.local.json is no JSON object. Put it right first." + left)
 	}
 	s := &settings{doc: doc, root: root, unit: "  "}
 	if len(root.Members) > 0 {
@@ -89,7 +88,7 @@ func parseSettings(text []byte) (*settings, error) {
 		if v, err := member(hooks, event); err != nil {
 			return nil, err
 		} else if _, list := valueOf(v).(*hujson.Array); v != nil && !list {
-			return nil, fmt.Errorf("tap: the hooks for %s in Claude Code's settings.local.json are no list; it was left as it is", event)
+			return nil, refusal("The hooks for " + event + " in Claude Code's settings.local.json are no list. Put them right first." + left)
 		}
 	}
 	return s, nil
@@ -103,7 +102,7 @@ func (s *settings) hooks() (*hujson.Object, error) {
 	}
 	o, ok := v.Value.(*hujson.Object)
 	if !ok {
-		return nil, errors.New("tap: the hooks in Claude Code's settings.local.json are no object; it was left as it is")
+		return nil, refusal("The hooks in Claude Code's settings.local.json are no object. Put them right first." + left)
 	}
 	return o, nil
 }
@@ -116,7 +115,7 @@ func member(o *hujson.Object, name string) (*hujson.Value, error) {
 			continue
 		}
 		if found != nil {
-			return nil, fmt.Errorf("tap: %s stands twice in Claude Code's settings.local.json; it was left as it is", name)
+			return nil, refusal(name + " stands twice in Claude Code's settings.local.json. Take one out first." + left)
 		}
 		found = &o.Members[i].Value
 	}
@@ -278,7 +277,7 @@ func removeElement(a *hujson.Array, i int) {
 func (s *settings) text() ([]byte, error) {
 	text := s.doc.Pack()
 	if !json.Valid(text) {
-		return nil, errors.New("tap: Claude Code's settings.local.json cannot be changed without harm; it was left as it is")
+		return nil, refusal("Claude Code's settings.local.json cannot be changed without harm." + left)
 	}
 	return text, nil
 }
