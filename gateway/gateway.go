@@ -270,8 +270,8 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Agents:      g.agents.named(),
 		Transcriber: g.ears.transcriber(),
 
-		Synthesizers: g.voices.list,
-		Codec:        g.codec,
+		Voices: g.voices.list,
+		Codec:  g.codec,
 
 		Detector: g.detects.stream,
 		VAD:      g.detects.vad,
