@@ -7,7 +7,7 @@
 // is to listen to; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who
 // hears, detectors.go what tells speech from silence, agents.go who answers and file.go the vela.yaml that says so,
 // kept.go what outlives the process, rooms.go where LiveKit is, signals.go and run.go the way of signals and what they
-// set off, journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
+// set off, sources.go who else there is to listen to, journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
 package gateway
 
 import (
@@ -56,6 +56,7 @@ type Config struct {
 	Data        string        // folder where conversations lie, to survive a restart; empty: they end with the process
 	NATS        string        // a NATS server that keeps them instead, such as nats://host:4222
 	Wiring      string        // wiring.json: what signals set off; empty: that is kept in memory alone
+	ClaudeCode  bool          // connect to Claude Code by itself, which puts hooks into its settings
 	Journal     string        // folder where every session writes what its mailbox took; empty: none does
 	Agents      File          // from vela.yaml; its zero value has the built-in agent alone
 	Speech      Speech
@@ -79,6 +80,7 @@ type Gateway struct {
 	journals *journals
 	bus      *bus.Bus // of the signals; of conversations, too, where they outlive the process
 	signals  *signals
+	sources  sources
 	traces   *traces
 	tracer   trace.Tracer // nil where traces go nowhere
 	rooms    *room.Rooms  // nil where there is no LiveKit
@@ -145,6 +147,9 @@ func New(cfg Config) (_ *Gateway, err error) {
 	if g.rooms, err = g.makeRooms(registry); err != nil {
 		return nil, err
 	}
+	if g.sources, err = g.makeSources(registry); err != nil {
+		return nil, err
+	}
 	g.server, err = server.New(server.Config{
 		NewSession:  g.newSession,
 		Auth:        g.authority,
@@ -156,6 +161,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		Discover:    discover,
 		Signals:     g.signals,
 		Run:         g.signals.run,
+		Sources:     g.sources,
 		Ready:       g.ready,
 		Origins:     cfg.Origins,
 		MaxSessions: cfg.MaxSessions,
@@ -206,6 +212,7 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	var beside sync.WaitGroup
 	working, rest := context.WithCancel(context.WithoutCancel(ctx)) // until the last signal of the last session
 	beside.Go(func() { g.signals.run.work(working) })
+	beside.Go(func() { g.sources.Run(ctx) })
 	beside.Go(func() { g.offerEars(ctx) })
 	for _, m := range g.ears.models {
 		beside.Go(m.load)
