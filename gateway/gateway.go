@@ -5,7 +5,7 @@
 // The packages below: server is HTTP and the socket, room is LiveKit's rooms, bus keeps conversations and signals, auth
 // knows who may come in, cert has the certificate, pipeline is what signals set off, source and discovery who else there
 // is to listen to; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who
-// hears, detectors.go what tells speech from silence, agents.go who answers and file.go the vela.yaml that says so,
+// hears, detectors.go what tells speech from silence, agents.go who answers, offered.go who might and file.go the vela.yaml that says so,
 // kept.go what outlives the process, rooms.go where LiveKit is, signals.go and run.go the way of signals and what they
 // set off, sources.go who else there is to listen to, taps.go how Claude Code and MIDI devices are, journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
 package gateway
@@ -83,6 +83,7 @@ type Gateway struct {
 	signals  *signals
 	sources  sources
 	taps     *taps
+	offers   *offers
 	traces   *traces
 	tracer   trace.Tracer // nil where traces go nowhere
 	rooms    *room.Rooms  // nil where there is no LiveKit
@@ -154,6 +155,12 @@ func New(cfg Config) (_ *Gateway, err error) {
 		return nil, err
 	}
 	g.taps.sources = g.sources.Sources
+	g.offers = &offers{look: g.taps.look, sources: g.sources.Sources, log: cfg.Log}
+	if len(cfg.Agents.agents) == 0 && len(cfg.Keys) == 0 { // beyond this machine only what its operator has named is for anybody
+		if err := g.agents.offer(g.offers); err != nil {
+			return nil, err
+		}
+	}
 	g.server, err = server.New(server.Config{
 		NewSession:  g.newSession,
 		Auth:        g.authority,
@@ -213,6 +220,7 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	working, rest := context.WithCancel(context.WithoutCancel(ctx)) // until the last signal of the last session
 	beside.Go(func() { g.signals.run.work(working) })
 	g.taps.address = l.Addr()
+	g.offers.running.Store(true)
 	beside.Go(func() { g.sources.Run(ctx) })
 	beside.Go(func() { g.taps.watch(ctx) })
 	beside.Go(func() { g.offerEars(ctx) })
