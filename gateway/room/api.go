@@ -1,6 +1,7 @@
 package room
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -60,19 +61,24 @@ var ErrForged = errors.New("room: the webhook is not signed with our key")
 // maxWebhook bounds what LiveKit may tell us at once, in bytes.
 const maxWebhook = 256 << 10
 
-// Webhook takes what LiveKit tells of a room: an agent goes where a participant has come. It returns ErrForged for what is
-// not LiveKit's.
+// Webhook takes what LiveKit tells of a room: an agent goes where a participant has come, and where one has gone that people
+// still wait for. It returns ErrForged for what is not LiveKit's.
 func (r *Rooms) Webhook(req *http.Request) error {
 	req.Body = http.MaxBytesReader(nil, req.Body, maxWebhook)
 	event, err := webhook.ReceiveWebhookEvent(req, auth.NewSimpleKeyProvider(r.cfg.Key, r.cfg.Secret))
 	if err != nil {
 		return ErrForged
 	}
-	who := event.GetParticipant()
-	if event.GetEvent() != webhook.EventParticipantJoined || who.GetKind() != livekit.ParticipantInfo_STANDARD {
-		return nil
+	name, who := event.GetRoom().GetName(), event.GetParticipant()
+	switch kind := event.GetEvent(); {
+	case kind == webhook.EventParticipantJoined && isPerson(who):
+		return r.Join(name)
+	case kind == webhook.EventParticipantLeft && who.GetKind() == livekit.ParticipantInfo_AGENT && !r.isIn(name):
+		ctx, cancel := context.WithTimeout(req.Context(), apiTime)
+		defer cancel()
+		r.look(ctx, name)
 	}
-	return r.Join(event.GetRoom().GetName())
+	return nil
 }
 
 // httpURL is the address of LiveKit's API, where the socket's was given.

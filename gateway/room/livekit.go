@@ -1,6 +1,6 @@
 package room
 
-// This file and worker.go, api.go and phone.go are the ones of the package that know LiveKit's SDK
+// This file and worker.go, sweep.go, api.go and phone.go are the ones of the package that know LiveKit's SDK
 // (github.com/livekit/server-sdk-go/v2 v2.18.1).
 
 import (
@@ -267,9 +267,18 @@ func (c *connection) method(name string) lksdk.RpcHandlerCtxFunc {
 	}
 }
 
-// present implements [line].
+// present implements [line]. Whom an agent left on purpose has one again.
 func (c *connection) present() (people []came) {
+	var marked []string
+	defer func() {
+		if len(marked) > 0 {
+			c.tasks.Go(func() { mark(c.ctx, c.from.cfg, c.from.name, marked, "") })
+		}
+	}()
 	for _, p := range c.room.GetRemoteParticipants() {
+		if p.Attributes()[attrLeft] != "" {
+			marked = append(marked, p.Identity())
+		}
 		people = append(people, came{identity: p.Identity(), agent: isAgent(p), first: true})
 		for _, pub := range p.TrackPublications() {
 			if remote, ok := pub.(*lksdk.RemoteTrackPublication); ok {
@@ -378,6 +387,11 @@ func (c *connection) carry(ctx context.Context, p *livekit.DataPacket) error {
 // agentState implements [carrier].
 func (c *connection) agentState(value string) {
 	c.sink.SetAttributes(map[string]string{"lk.agent.state": value})
+}
+
+// excuse implements [line].
+func (c *connection) excuse(identities []string, why string) {
+	mark(c.ctx, c.from.cfg, c.from.name, identities, why)
 }
 
 // close implements [line].

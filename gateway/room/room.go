@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,6 +60,8 @@ type line interface {
 	listen(ctx context.Context, m *microphone)
 	// play is where the answer's sound goes; nil where this build has none.
 	play() speaker
+	// excuse tells LiveKit why the agent leaves these people on purpose, so that no other one follows.
+	excuse(identities []string, why string)
 	close()
 }
 
@@ -218,6 +222,9 @@ func (r *Room) leave(why error) error {
 	if errors.Is(why, errHold) {
 		r.peer.publisher.say(ganglia.SessionHold{Reason: ganglia.HoldIdle})
 		r.peer.publisher.flush(goodbye)
+	}
+	if errors.Is(why, errHold) || errors.Is(why, errEnded) || errors.Is(why, errRemoved) {
+		r.line.excuse(slices.Sorted(maps.Keys(r.people)), label(why))
 	}
 	return why
 }

@@ -3,8 +3,8 @@
 //
 // Start at [Rooms]: it knows which rooms show which sessions, and has a goroutine for each room that the gateway is in. A
 // [Room] (room.go) is one of them; each of its connections joins LiveKit and the session, and leaves both. livekit.go is
-// that connection, and worker.go how LiveKit sends us into rooms; api.go makes tokens, reads webhooks and looks whether
-// all is well. phone.go is the other side: a participant as a phone is one.
+// that connection, worker.go how LiveKit sends us into rooms, and sweep.go how we go where it sends nobody; api.go makes
+// tokens and reads webhooks, check.go looks whether all is well. phone.go is the other side: a participant as a phone is one.
 //
 // Inside a room: microphone.go is what is heard, player.go what is to be heard and how much of it was; peer.go is the
 // room before the session, calls.go what participants may call by RPC. All else that is said goes through publisher.go,

@@ -25,15 +25,17 @@ import (
 // stage is a line to a room of a test, and the people there.
 type stage struct {
 	air
-	room   *Room
-	ctx    context.Context
-	people []came
-	gone   bool
+	room    *Room
+	ctx     context.Context
+	people  []came
+	excused []string // whom it left on purpose, and why
+	gone    bool
 }
 
 func (s *stage) present() []came                     { return s.people }
 func (s *stage) listen(context.Context, *microphone) {}
 func (s *stage) play() speaker                       { return nil }
+func (s *stage) excuse(people []string, why string)  { s.excused = append(people, why) }
 func (s *stage) close()                              { s.mu.Lock(); defer s.mu.Unlock(); s.gone = true }
 func (s *stage) closed() bool                        { s.mu.Lock(); defer s.mu.Unlock(); return s.gone }
 func (s *stage) happens(in input)                    { s.room.post(s.ctx, in) }
