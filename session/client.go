@@ -89,6 +89,7 @@ func (s *Session) restart(p Peer, m protocol.SessionStart) error {
 		}
 		s.save()
 		s.mirror(before)
+		s.tellTerms(p)
 	}
 	s.greet(p)
 	return nil

@@ -127,6 +127,13 @@ type Peer interface {
 	Close(code protocol.CloseCode, reason string)
 }
 
+// Listener is a [Peer] that goes by what is in force, whoever asked for it. Other peers keep to what they were told.
+type Listener interface {
+	Peer
+	// Agreed is what another peer has had changed. It is called like Send.
+	Agreed(protocol.Terms)
+}
+
 // Mock is the fixed turn: an engine, and the words of the user it answers.
 type Mock interface {
 	turn.Engine

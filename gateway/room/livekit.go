@@ -5,7 +5,6 @@ package room
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -243,13 +242,16 @@ func (c *connection) method(name string) lksdk.RpcHandlerCtxFunc {
 		if err != nil {
 			return nil, lksdk.NewRpcError(lksdk.RpcApplicationError, err.Error(), nil)
 		}
-		done := make(chan error, 1)
 		meta := lksdk.RPCMetadataFromContext(ctx)
-		if meta == nil || !c.post(&call{identity: meta.CallerIdentity, message: m, done: done}) {
+		asked := &call{message: m, done: make(chan error, 1), answer: []byte("{}")}
+		if meta != nil {
+			asked.identity = meta.CallerIdentity
+		}
+		if meta == nil || !c.post(asked) {
 			return nil, lksdk.NewRpcError(lksdk.RpcRecipientDisconnected, "the agent is leaving", nil)
 		}
 		select {
-		case err = <-done:
+		case err = <-asked.done:
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		case <-c.ctx.Done():
@@ -263,7 +265,7 @@ func (c *connection) method(name string) lksdk.RpcHandlerCtxFunc {
 		case err != nil:
 			return nil, lksdk.NewRpcError(lksdk.RpcRecipientDisconnected, "the agent has left", nil)
 		}
-		return json.RawMessage("{}"), nil
+		return asked.answer, nil
 	}
 }
 
@@ -384,10 +386,8 @@ func (c *connection) carry(ctx context.Context, p *livekit.DataPacket) error {
 	}
 }
 
-// agentState implements [carrier].
-func (c *connection) agentState(value string) {
-	c.sink.SetAttributes(map[string]string{"lk.agent.state": value})
-}
+// describe implements [carrier].
+func (c *connection) describe(attributes map[string]string) { c.sink.SetAttributes(attributes) }
 
 // excuse implements [line].
 func (c *connection) excuse(identities []string, why string) {

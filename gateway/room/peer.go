@@ -105,6 +105,14 @@ func (p *peer) Close(code protocol.CloseCode, _ string) {
 	p.over(why)
 }
 
+// Agreed implements [session.Listener].
+func (p *peer) Agreed(terms protocol.Terms) {
+	p.mu.Lock()
+	p.terms = terms
+	p.mu.Unlock()
+	p.publisher.agreed(terms)
+}
+
 // note keeps what of an event the room goes by, and returns who an event of the user's is of.
 func (p *peer) note(m protocol.Message) who {
 	p.mu.Lock()
@@ -116,6 +124,8 @@ func (p *peer) note(m protocol.Message) who {
 			p.terms = *m.Terms
 		}
 		p.answered()
+	case protocol.History:
+		p.tell(m)
 	case protocol.Error:
 		p.failed(m)
 	case protocol.SessionState:
@@ -206,6 +216,16 @@ func (p *peer) answered() {
 	if len(p.calls) > 0 {
 		p.calls[0].reply(p.calls[0].err)
 		p.calls = p.calls[1:]
+	}
+}
+
+// tell hands the conversation to the call that is being answered, if it asked for it. Call it with the lock held.
+func (p *peer) tell(h protocol.History) {
+	if len(p.calls) == 0 {
+		return
+	}
+	if _, asks := p.calls[0].message.(protocol.HistoryGet); asks {
+		p.calls[0].tell(h)
 	}
 }
 

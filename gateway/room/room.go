@@ -257,7 +257,7 @@ func (r *Room) step(ctx context.Context, in input) error {
 		r.heard(ctx, in)
 	case fell:
 		in.mic.refused = false
-		if r.holder == in.mic && r.peer.listens(in.mic) {
+		if r.holder == in.mic && r.speaks() {
 			r.send(ctx, protocol.InputAudioCommit{})
 		}
 	case typed:
@@ -359,6 +359,10 @@ func (r *Room) typed(ctx context.Context, in typed) {
 // call has been taken; a session.start of the caller's own is answered itself.
 func (r *Room) call(ctx context.Context, c *call) {
 	r.waitHold()
+	if _, clears := c.message.(protocol.InputAudioClear); clears && r.speaks() && r.holder.identity != c.identity {
+		c.reply(errNotYours)
+		return
+	}
 	r.refs++
 	c.id = "c" + strconv.Itoa(r.refs)
 	r.peer.await(c)
@@ -368,9 +372,21 @@ func (r *Room) call(ctx context.Context, c *call) {
 	case protocol.SessionStart:
 		r.sendAs(ctx, c.id, c.message)
 		return
+	case protocol.InputAudioClear:
+		r.drop()
 	}
 	r.sendAs(ctx, c.id, c.message)
 	r.send(ctx, protocol.SessionStart{})
+}
+
+// speaks says whether somebody says something that is still to be ended.
+func (r *Room) speaks() bool { return r.holder != nil && r.peer.listens(r.holder) }
+
+// drop lets go of what is being said: the rest of it is not heard either, up to a mute or a silence.
+func (r *Room) drop() {
+	if r.speaks() {
+		r.holder.refused = true
+	}
 }
 
 // send hands the session a message, as a client would. A session that is over ends the connection.
