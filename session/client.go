@@ -56,6 +56,8 @@ func (s *Session) handle(ctx context.Context, p Peer, m protocol.Message) error 
 func (s *Session) handle2(ctx context.Context, p Peer, m protocol.Message) error {
 	switch m := m.(type) {
 	case Audio:
+		s.pays = m.Pays
+		defer func() { s.pays = nil }()
 		return s.append(ctx, p, m)
 	case protocol.InputAudioClear:
 		s.clear(p)

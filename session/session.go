@@ -167,6 +167,7 @@ type Session struct {
 	cut       *cut                  // the last answer that ended before all of its sound was acknowledged
 	answer    *answer               // nil unless an engine runs
 	standing  map[string]bool       // what the person answered for good, by tool
+	pays      Allowance             // of who speaks now, where that is not the session's
 	spoken    recognised            // how what is about to be asked was heard
 	now       time.Time             // when the present input was taken: the only clock behind the mailbox
 	lastSeen  time.Time             // when a client last sent something, or an answer ended: then it is the user's turn

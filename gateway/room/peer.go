@@ -273,8 +273,8 @@ func (p *peer) isIdle() bool {
 	return p.state == protocol.Idle
 }
 
-// audio is speech at 16 kHz in the format that was agreed with whoever made the session.
-func (p *peer) audio(samples []int16) []protocol.Message {
+// audio is speech at 16 kHz in the format that was agreed with whoever made the session, and who pays for it.
+func (p *peer) audio(samples []int16, pays session.Allowance) []session.Audio {
 	p.mu.Lock()
 	format := protocol.Format{Rate: speech.Rate}
 	if in := p.terms.Audio.Input; in != nil {
@@ -288,7 +288,7 @@ func (p *peer) audio(samples []int16) []protocol.Message {
 		samples = p.resample.Process(nil, samples)
 	}
 	if format.Encoding != opusEncoding {
-		return []protocol.Message{framed(format, speech.Bytes(samples))}
+		return []session.Audio{{PCM: speech.Bytes(samples), Pays: pays}}
 	}
 	if p.encoder == nil {
 		var err error
@@ -296,22 +296,14 @@ func (p *peer) audio(samples []int16) []protocol.Message {
 			return nil
 		}
 	}
-	var packets []protocol.Message
+	var packets []session.Audio
 	p.rest = append(p.rest, samples...)
 	for n := speech.Count(speech.PacketLength, format.Rate); len(p.rest) >= n; p.rest = p.rest[n:] {
 		if packet, err := p.encoder.Encode(p.rest[:n]); err == nil {
-			packets = append(packets, framed(format, packet))
+			packets = append(packets, session.Audio{PCM: packet, Pays: pays})
 		}
 	}
 	return packets
-}
-
-// framed is sound as a client would send it.
-func framed(format protocol.Format, sound []byte) protocol.Message {
-	if format.Framing == "binary" {
-		return session.Audio{PCM: sound}
-	}
-	return protocol.InputAudioAppend{Chunk: base64.StdEncoding.EncodeToString(sound)}
 }
 
 // speak switches the sound of answers on or off: tts-mode.

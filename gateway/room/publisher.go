@@ -49,12 +49,13 @@ type publisher struct {
 	idle    chan struct{} // closed when nothing waits; nil while nobody asks
 }
 
-// waiting is an event, and who it is of if it is of the user's; or an object of ganglia-events; or what another peer has
-// had changed; or a restart.
+// waiting is an event, and who it is of if it is of the user's; or an object of ganglia-events, and for whom if it is not for
+// all; or what another peer has had changed; or a restart.
 type waiting struct {
 	event   session.Event
 	from    who
 	object  any
+	to      string
 	terms   *protocol.Terms
 	restart bool
 }
@@ -68,6 +69,11 @@ func (p *publisher) put(e session.Event, from who) { p.add(waiting{event: e, fro
 
 // say puts an object of ganglia-events behind the events that wait.
 func (p *publisher) say(object any) { p.add(waiting{object: object}) }
+
+// tell puts an error for one participant behind the events that wait.
+func (p *publisher) tell(identity string, e *callError) {
+	p.add(waiting{object: ganglia.SystemEvent{Severity: ganglia.SeverityError, Title: title(e.code), Message: e.words}, to: identity})
+}
 
 // agreed puts what another peer has had changed behind the events that wait.
 func (p *publisher) agreed(terms protocol.Terms) { p.add(waiting{terms: &terms}) }

@@ -73,7 +73,13 @@ func (r *renderer) render(w waiting) []*livekit.DataPacket {
 	case w.restart:
 		return r.restart(w.event.At)
 	case w.object != nil:
-		return r.object(w.object)
+		packets := r.object(w.object)
+		if w.to != "" {
+			for _, p := range packets {
+				p.DestinationIdentities = []string{w.to}
+			}
+		}
+		return packets
 	case w.terms != nil:
 		r.agreed(w.terms)
 		return nil

@@ -31,17 +31,24 @@ type Room struct {
 	in      chan input
 	end     chan error // of size 1: why the connection ends
 	connect func(context.Context, *Room, ticket) (line, error)
+	guests  *guests
 
 	// Owned by attend.
 	line   line
 	peer   *peer
-	people map[string]bool        // by identity: who is here, without agents
+	people map[string]person      // by identity: who is here, without agents
 	mics   map[string]*microphone // by the track's SID
 	holder *microphone            // who speaks, until the final transcript
 	refs   int                    // so far: they make the ids of messages to the session
 	empty  *time.Timer            // runs when everybody has left
 	hold   *time.Timer            // runs while nobody says anything
 	memory
+}
+
+// person is somebody who is here.
+type person struct {
+	pays    session.Allowance // for what they say; nil: nobody counts it
+	refused bool              // there was no place for them: they may hear, and no more
 }
 
 // memory is what a room was shown of its session by the connections before this one.
@@ -156,7 +163,12 @@ func (r *Room) attend(parent context.Context, t ticket) (why error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	r.in, r.end = make(chan input, inputs), make(chan error, 1)
-	r.people, r.mics, r.holder = map[string]bool{}, map[string]*microphone{}, nil
+	r.people, r.mics, r.holder = map[string]person{}, map[string]*microphone{}, nil
+	defer func() {
+		for identity := range r.people {
+			r.guests.left(stay{r.name, identity})
+		}
+	}()
 	r.empty, r.hold = stopped(), stopped()
 	defer r.empty.Stop()
 	defer r.hold.Stop()
@@ -238,6 +250,7 @@ func (r *Room) step(ctx context.Context, in input) error {
 	case came:
 		return r.came(in)
 	case left:
+		r.guests.left(stay{r.name, in.identity})
 		delete(r.people, in.identity)
 		if len(r.people) == 0 {
 			r.empty.Reset(r.cfg.Empty)
@@ -288,7 +301,16 @@ func (r *Room) came(in came) error {
 		}
 		return nil
 	}
-	r.people[in.identity] = true
+	who := person{}
+	pass, err := r.guests.came(stay{r.name, in.identity})
+	switch {
+	case err != nil:
+		who.refused = true
+		r.peer.publisher.tell(in.identity, errNoPlace)
+	case pass != nil:
+		who.pays = pass
+	}
+	r.people[in.identity] = who
 	r.empty.Stop()
 	r.waitHold()
 	return nil
@@ -305,6 +327,9 @@ func (r *Room) opened(ctx context.Context, m *microphone) {
 
 // heard passes on what the one says who has the floor: whoever spoke first, until the final transcript.
 func (r *Room) heard(ctx context.Context, in frame) {
+	if r.people[in.mic.identity].refused {
+		return
+	}
 	free := r.peer.handsFree()
 	if free && !r.peer.listens(in.mic) && speech.Level(in.samples) <= quietLevel {
 		in.mic.mayBegin(in.samples)
@@ -320,7 +345,7 @@ func (r *Room) heard(ctx context.Context, in frame) {
 		r.peer.yield(in.mic)
 	}
 	r.waitHold()
-	for _, m := range r.peer.audio(in.samples) {
+	for _, m := range r.peer.audio(in.samples, r.people[in.mic.identity].pays) {
 		r.send(ctx, m)
 	}
 }
@@ -328,6 +353,9 @@ func (r *Room) heard(ctx context.Context, in frame) {
 // command does what a client asks for on ganglia-events. Every object of the channel shows that somebody is there; what is
 // no command is passed over.
 func (r *Room) command(ctx context.Context, in command) error {
+	if r.people[in.identity].refused {
+		return nil
+	}
 	r.waitHold()
 	asked, err := ganglia.DecodeCommand(in.object)
 	if err != nil {
@@ -348,6 +376,9 @@ func (r *Room) command(ctx context.Context, in command) error {
 
 // typed is a turn in writing. Its writer has the floor until the session has it.
 func (r *Room) typed(ctx context.Context, in typed) {
+	if r.people[in.identity].refused {
+		return
+	}
 	r.waitHold()
 	r.refs++
 	id := "t" + strconv.Itoa(r.refs)
@@ -358,6 +389,10 @@ func (r *Room) typed(ctx context.Context, in typed) {
 // call hands the session what somebody asks for by RPC. That the session.start behind it is answered says that the
 // call has been taken; a session.start of the caller's own is answered itself.
 func (r *Room) call(ctx context.Context, c *call) {
+	if r.people[c.identity].refused {
+		c.reply(errNoPlace)
+		return
+	}
 	r.waitHold()
 	if _, clears := c.message.(protocol.InputAudioClear); clears && r.speaks() && r.holder.identity != c.identity {
 		c.reply(errNotYours)
