@@ -11,6 +11,7 @@ import (
 
 	"vela/gateway/room"
 	"vela/gateway/server"
+	"vela/gateway/source"
 	"vela/session"
 )
 
@@ -22,6 +23,7 @@ func metrics(t *testing.T) string {
 	r := prometheus.NewRegistry()
 	session.NewMetrics(r)
 	room.NewMetrics(r)
+	source.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +60,7 @@ func TestNamesOfMetricsSayTheirKind(t *testing.T) {
 	r := prometheus.NewRegistry()
 	session.NewMetrics(r)
 	room.NewMetrics(r)
+	source.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
 		t.Fatal(err)
 	}
