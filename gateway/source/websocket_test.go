@@ -74,7 +74,7 @@ func TestHowAWebSocketEnds(t *testing.T) {
 			func(context.Context, *websocket.Conn, *http.Request) {}, 500 * time.Millisecond, "connecting The connection broke; it is tried again.",
 		},
 		"it restarts every second": {
-			func(ctx context.Context, _ *websocket.Conn, _ *http.Request) { time.Sleep(time.Second) }, 11 * time.Second,
+			func(ctx context.Context, _ *websocket.Conn, _ *http.Request) { time.Sleep(time.Second) }, 10500 * time.Millisecond,
 			"connected The connection broke 5 times in a row within 10 seconds of its beginning. Does the program at its other end restart?",
 		},
 		"a policy": {
