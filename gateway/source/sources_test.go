@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -238,44 +240,49 @@ func TestWatch(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		var watch sync.WaitGroup
-		var times []time.Duration
-		var last []Source
-		begin := time.Now()
+		var mu sync.Mutex
+		var times int
+		var last Source
 		watch.Go(func() {
 			for all := range w.Watch(ctx) {
-				times = append(times, time.Since(begin))
-				last = all
+				mu.Lock()
+				times++
+				last = all[0]
+				mu.Unlock()
 			}
 		})
-		synctest.Wait()
-		if len(times) != 1 || times[0] != 0 {
-			t.Errorf("told after %v", times)
+		told := func() (int, Source) { // since it was asked last
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			n := times
+			times = 0
+			return n, last
+		}
+		if n, s := told(); n != 1 || s.State != Disconnected {
+			t.Errorf("at once told %d times, of %+v", n, s)
 		}
 		w.must(w.Connect(t.Context(), one))
-		for range 1000 {
-			d.says <- "x"
-			time.Sleep(10 * time.Millisecond)
+		for i := range 200 { // at a rate that changes twice a second
+			for range i/10%5 + 1 {
+				d.says <- "x"
+			}
+			time.Sleep(50 * time.Millisecond)
 		}
-		time.Sleep(newsEvery)
-		synctest.Wait()
-		if len(times) < 10 || len(times) > 22 {
-			t.Errorf("told %d times in 10 s", len(times))
-		}
-		if s := last[0]; s.State != Connected || s.EventsPerSecond < 40 {
-			t.Errorf("last told of %+v", s)
+		if n, s := told(); n < 18 || n > 21 || s.State != Connected || s.EventsPerSecond < 20 {
+			t.Errorf("told %d times in 10 s, last of %+v", n, s)
 		}
 		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		quiet := len(times)
+		if n, s := told(); n == 0 || s.EventsPerSecond != 0 {
+			t.Errorf("told %d times that nothing comes any more, last of %+v", n, s)
+		}
 		time.Sleep(time.Minute)
-		synctest.Wait()
-		if len(times) != quiet || last[0].EventsPerSecond != 0 {
-			t.Errorf("told %d times of nothing, %+v", len(times)-quiet, last[0])
+		if n, _ := told(); n != 0 {
+			t.Errorf("told %d times of nothing", n)
 		}
 		w.must(w.Disconnect(t.Context(), one))
-		synctest.Wait()
-		if len(times) != quiet+1 || last[0].State != Disconnected {
-			t.Errorf("of a change after a pause: %d times, %+v", len(times)-quiet, last[0])
+		if n, s := told(); n != 1 || s.State != Disconnected {
+			t.Errorf("of a change after a pause told %d times, of %+v", n, s)
 		}
 		cancel()
 		watch.Wait()
@@ -300,15 +307,15 @@ func TestWatch(t *testing.T) {
 // What runs on this machine is looked for at the start, every half minute, and when somebody asks; not twice at once.
 func TestScans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		looks, busy := 0, 0
+		var looked, busy atomic.Int32
 		w := newWorks(t, Config{Look: func(context.Context) []Found {
-			looks++
-			if busy++; busy > 1 {
+			n := looked.Add(1)
+			if busy.Add(1) > 1 {
 				t.Error("two look at once")
 			}
 			time.Sleep(300 * time.Millisecond)
-			busy--
-			return []Found{{ID: fmt.Sprint("local:midi:", looks), Protocol: MIDI, Available: true}}
+			busy.Add(-1)
+			return []Found{{ID: fmt.Sprint("local:midi:", n), Protocol: MIDI, Available: true}}
 		}})
 		var asked sync.WaitGroup
 		for range 3 {
@@ -319,15 +326,15 @@ func TestScans(t *testing.T) {
 			})
 		}
 		asked.Wait()
-		if looks != 1 {
+		if looks := looked.Load(); looks != 1 {
 			t.Errorf("%d looks for one scan", looks)
 		}
 		time.Sleep(scanEvery + time.Second)
-		if looks != 2 {
+		if looks := looked.Load(); looks != 2 {
 			t.Errorf("%d looks after %v", looks, scanEvery)
 		}
-		if all, err := w.Scan(t.Context()); err != nil || looks != 3 || len(all) != 3 || all[0].State != Unavailable || all[2].State != Disconnected {
-			t.Errorf("asked for again: %d looks, %+v, %v", looks, all, err)
+		if all, err := w.Scan(t.Context()); err != nil || looked.Load() != 3 || len(all) != 3 || all[0].State != Unavailable || all[2].State != Disconnected {
+			t.Errorf("asked for again: %d looks, %+v, %v", looked.Load(), all, err)
 		}
 		asked.Go(func() {
 			if _, err := w.Scan(t.Context()); err != nil && !errors.Is(err, ErrOver) {
@@ -459,10 +466,18 @@ func TestWhatIsAddedIsKept(t *testing.T) {
 // another machine.
 func TestTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		token, why := "found", error(nil)
+		type answer struct {
+			token string
+			why   error
+		}
+		var token atomic.Pointer[answer]
+		token.Store(&answer{token: "found"})
 		n := newNetwork(t) // in which nobody answers
 		w := newWorks(t, Config{
-			dial: n.dial, Token: func() (string, error) { return token, why },
+			dial: n.dial, Token: func() (string, error) {
+				a := token.Load()
+				return a.token, a.why
+			},
 			Look: func(context.Context) []Found {
 				return []Found{{ID: OpenClawID, Label: "OpenClaw", Protocol: Gateway, URL: "ws://127.0.0.1:18789", Available: true}}
 			},
@@ -486,7 +501,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("pasted: %+v", s)
 		}
 		w.must(w.SetKey(ctx, OpenClawID, "mine"))
-		token = "another"
+		token.Store(&answer{token: "another"})
 		if s := w.must(w.PasteKey(ctx, OpenClawID)); !s.TokenAutoFilled {
 			t.Errorf("pasted over another: %+v", s)
 		}
@@ -498,10 +513,11 @@ func TestTokens(t *testing.T) {
 				t.Errorf("pasted into %s: %v", id, err)
 			}
 		}
-		for _, why = range []error{errors.New("/home/me/secret"), fault{"There is no token.", true}} {
+		for _, why := range []error{fmt.Errorf("read %w", fs.ErrNotExist), fmt.Errorf("x: %w", fault{"There is no token.", true})} {
+			token.Store(&answer{why: why})
 			_, err := w.PasteKey(ctx, OpenClawID)
 			var m Mistake
-			if !errors.As(err, &m) || strings.Contains(err.Error(), "secret") {
+			if !errors.As(err, &m) || strings.Contains(err.Error(), "not exist") {
 				t.Errorf("no token: %v", err)
 			}
 		}
@@ -510,11 +526,12 @@ func TestTokens(t *testing.T) {
 
 func TestClaudeCodeConnectsByItselfOnlyWhereThatIsAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, there := &hooks{}, true
+		h := &hooks{}
+		var away atomic.Bool
 		cfg := withClaude(h)
 		look := cfg.Look
 		cfg.Claude, cfg.Look = true, func(ctx context.Context) []Found {
-			if !there {
+			if away.Load() {
 				return nil
 			}
 			return look(ctx)
@@ -527,11 +544,11 @@ func TestClaudeCodeConnectsByItselfOnlyWhereThatIsAllowed(t *testing.T) {
 		if got := w.after(time.Hour, ClaudeCodeID); got != "disconnected" {
 			t.Errorf("what a person disconnects is %q an hour later", got)
 		}
-		there = false
+		away.Store(true)
 		if got := w.after(scanEvery, ClaudeCodeID); got != "unavailable" {
 			t.Errorf("gone, it is %q", got)
 		}
-		there = true
+		away.Store(false)
 		if got := w.after(scanEvery, ClaudeCodeID); got != "connected" {
 			t.Errorf("back again it is %q", got)
 		}
