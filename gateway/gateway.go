@@ -76,6 +76,7 @@ type Gateway struct {
 	finder   *finder
 	codec    speech.Codec // nil where Opus is not in the build
 	sessions *session.Metrics
+	flow     *bus.Metrics
 	journals *journals
 	bus      *bus.Bus // of the signals; of conversations, too, where they outlive the process
 	signals  *signals
@@ -110,6 +111,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		engines:  newEngines(cfg.Speech, cfg.Log),
 		detects:  newDetectors(cfg.Speech.Silero, cfg.Agents.vad, cfg.Log),
 		sessions: session.NewMetrics(registry),
+		flow:     bus.NewMetrics(registry),
 		finder:   newFinder(),
 	}
 	g.signals = &signals{log: cfg.Log.With("component", "signals")}

@@ -70,7 +70,7 @@ func (s *signals) Follow(ctx context.Context, place string) (iter.Seq2[server.Lo
 	after := bus.ParsePlace(place)
 	if place == server.Now {
 		var err error
-		if after, err = s.kept.End(ctx); err != nil {
+		if after, err = s.kept.End(); err != nil {
 			return nil, err
 		}
 	}
