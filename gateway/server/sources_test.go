@@ -46,6 +46,9 @@ func (o *others) Prompt(_ context.Context, id, text string) (string, error) {
 }
 func (o *others) Stop(context.Context, string) error { return o.fails }
 func (o *others) Token() (string, error)             { return "claw", o.fails }
+func (o *others) Tap(_ context.Context, on bool) error {
+	return o.fails
+}
 func (o *others) Watch(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for {
@@ -143,7 +146,12 @@ func TestSourceRoutes(t *testing.T) {
 		for _, x := range sourceRoutes {
 			status, _, text := g.request(x.method, x.path, with(bearer(secret)), x.body)
 			want := 500
+			tap := strings.HasPrefix(x.path, "/api/tap")
 			switch {
+			case tap && errors.As(fails, &turnedDown{}):
+				if strings.TrimSpace(text) != `{"error":"Not now.","ok":false}` {
+					t.Errorf("%s: %s", x.path, text)
+				}
 			case x.path == "/api/openclaw/token":
 				want = 200
 			case errors.As(fails, &turnedDown{}):

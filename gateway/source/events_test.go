@@ -155,3 +155,28 @@ func TestHowAnEventStreamEnds(t *testing.T) {
 		})
 	}
 }
+
+// Behind an empty line no event is open, however it came about and however it was read; and in the middle of one it is.
+func FuzzWhole(f *testing.F) {
+	f.Add("data: {}\n\n: x\ndata", uint8(3))
+	f.Add("id: 1\r\n\r\ndata: \xff", uint8(1))
+	f.Fuzz(func(t *testing.T, text string, size uint8) {
+		text = strings.TrimRight(text, "\r") // the line feed that follows would belong to it
+		for _, x := range []struct {
+			end  string
+			open bool
+		}{{"\n\n", false}, {"\n\ndata: 1\n", true}, {"\n\n: remark\n", false}, {"\n\nda", true}} {
+			w := whole{src: strings.NewReader(text + x.end), late: func() {}, events: true}
+			p := make([]byte, int(size)+1)
+			for {
+				if _, err := w.Read(p); err != nil {
+					break
+				}
+			}
+			if open := w.timer != nil; open != x.open {
+				t.Errorf("behind %q it is %v that an event is open", text+x.end, open)
+			}
+			w.rest()
+		}
+	})
+}
