@@ -15,7 +15,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"vela/gateway/discovery"
 	"vela/gateway/server"
 	"vela/gateway/source"
 	"vela/turn/openclaw"
@@ -33,9 +32,11 @@ const sourcesFile = "sources.json"
 func (g *Gateway) makeSources(r prometheus.Registerer) (sources, error) {
 	cfg := source.Config{
 		Take:    g.signals.through,
-		Look:    look,
+		Look:    g.taps.look,
 		Token:   func() (string, error) { return openclaw.LocalToken(os.Getenv) },
+		Hooks:   g.taps.hooks,
 		Claude:  g.cfg.ClaudeCode,
+		MIDI:    g.taps.device,
 		Log:     g.cfg.Log.With("component", "sources"),
 		Metrics: source.NewMetrics(r),
 	}
@@ -65,18 +66,6 @@ func keepSources(file string, k source.Kept) error {
 		return fmt.Errorf("gateway: keep the sources: %w", err)
 	}
 	return nil
-}
-
-// look is what runs on this machine, for the sources.
-func look(ctx context.Context) []source.Found {
-	var all []source.Found
-	for _, s := range (discovery.Config{}).Look(ctx) {
-		all = append(all, source.Found{
-			ID: s.ID, Label: s.Label, Protocol: source.Protocol(s.Protocol), URL: s.URL,
-			Available: s.Available, NeedsKey: s.NeedsAPIKey, Models: s.Models,
-		})
-	}
-	return all
 }
 
 // refusal is an error that is told to whoever asked.
