@@ -210,3 +210,31 @@ func TestMistakesWithSources(t *testing.T) {
 		}
 	}
 }
+
+// Who asks for hooks by the route of their own is answered when they are there, or not.
+func TestHooksAreAnsweredFor(t *testing.T) {
+	project := t.TempDir()
+	addr, _ := live(t, Config{Project: project})
+	settings := filepath.Join(project, ".claude", "settings.local.json")
+	if err := os.Mkdir(filepath.Dir(settings), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	there := func() bool {
+		text, err := os.ReadFile(settings)
+		return err == nil && strings.Contains(string(text), "/api/tap/hook")
+	}
+	for _, x := range []struct {
+		do    string
+		there bool
+	}{{"connect", true}, {"connect", true}, {"disconnect", false}, {"disconnect", false}} {
+		if status, text := asked(t, "POST", "http://"+addr+"/api/tap/"+x.do, ""); status != 200 || text != `{"ok":true}` || there() != x.there {
+			t.Errorf("%s: %d %s, hooks %v", x.do, status, text, there())
+		}
+	}
+	if err := os.WriteFile(settings, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := asked(t, "POST", "http://"+addr+"/api/tap/connect", ""); status != 500 || !strings.HasPrefix(text, `{"error":"Claude Code's settings`) || !strings.HasSuffix(text, `,"ok":false}`) {
+		t.Errorf("%d %s", status, text)
+	}
+}
