@@ -388,6 +388,34 @@ func TestConnectAndDisconnectAtAnyTime(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+// Whoever is quicker than the first scan waits for it.
+func TestConnectBeforeAnythingWasFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDevice()
+		cfg := withDevices(map[string]*device{one: d})
+		look := cfg.Look
+		cfg.Look = func(ctx context.Context) []Found {
+			pause(ctx, time.Second)
+			return look(ctx)
+		}
+		w := newWorks(t, cfg)
+		w.must(w.Connect(t.Context(), one))
+		d.says <- "x"
+		synctest.Wait()
+		if w.count(one) != 1 {
+			t.Error("it is not connected")
+		}
+		if _, err := w.Connect(t.Context(), two); !errors.Is(err, ErrUnknown) {
+			t.Errorf("of no source: %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := newWorks(t, Config{}).Connect(t.Context(), one); !errors.Is(err, ErrUnknown) {
+			t.Errorf("where nothing is looked for: %v", err)
+		}
+	})
+}
+
 // A failure is what is shown until somebody connects or disconnects.
 func TestAFailureStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
