@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,8 +12,10 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -217,5 +220,31 @@ func TestHooksOfAKilledGateway(t *testing.T) {
 	next.stop()
 	if now := text(); now != before {
 		t.Errorf("afterwards there is\n%s", now)
+	}
+}
+
+// A program that is told to end takes its time, and tap waits for it, however long that is: its exit code is the answer.
+func TestTapLeavesAProgramItsTime(t *testing.T) {
+	g := serve(t)
+	cmd := exec.Command(program(t), "tap", "--endpoint", g.addr, "--", "node", "-e",
+		`process.on("SIGTERM", () => setTimeout(() => process.exit(3), 6000)); setInterval(() => {}, 1000); console.log('{"type":"thinking","agentId":"me","content":"ready"}')`)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.Contains(line, "ready") {
+		t.Fatalf("it says %q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	var code *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &code) || code.ExitCode() != 3 {
+		t.Errorf("it ended with %v", err)
 	}
 }
