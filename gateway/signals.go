@@ -10,15 +10,17 @@ import (
 	"github.com/google/uuid"
 
 	"vela/gateway/bus"
+	"vela/gateway/feed"
 	"vela/gateway/server"
 	"vela/protocol/signal"
 	"vela/session"
 )
 
-// signals is the way of every signal: into the log, and from there to whoever follows; and into the pipeline. Whatever
-// brings one calls take or [signals.Accept], which never wait.
+// signals is the way of every signal: into the log, and from there to whoever comes back to read; round, to whoever follows
+// now; and into the pipeline. Whatever brings one calls take, [signals.Accept] or [signals.Emit], which never wait.
 type signals struct {
-	run *run
+	run  *run
+	feed *feed.Feed
 
 	log  *slog.Logger
 	kept *bus.Signals // set before anything runs
@@ -45,7 +47,9 @@ func (s *signals) Accept(body []byte) (string, error) {
 }
 
 func (s *signals) take(r signal.Raw) {
-	s.kept.Append(r.Append(nil))
+	text := r.Append(nil)
+	s.kept.Append(text)
+	s.feed.Offer(feed.Signal{Raw: r, Text: text})
 	s.run.runner.Offer(r.Source, r)
 }
 
@@ -67,9 +71,12 @@ func (s *signals) Follow(ctx context.Context, place string) (iter.Seq2[server.Lo
 	}, nil
 }
 
+// sourceOf is what a session's signals call their source: those of its turns, and those that its client emits.
+func sourceOf(session string) string { return "session:" + session }
+
 // of shows a session's turns. The turn is the correlation id of its signals.
 func (s *signals) of(id string) func(session.Observed) {
-	source := "session:" + id
+	source := sourceOf(id)
 	return func(o session.Observed) {
 		r, err := signal.Envelope{
 			ID: uuid.NewString(), Timestamp: time.Now().UnixMilli(), Source: source,

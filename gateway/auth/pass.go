@@ -19,6 +19,9 @@ type Pass struct {
 // Turns are the kinds of turns that the token allows; none: every kind.
 func (p *Pass) Turns() []string { return slices.Clone(p.claims.Turns) }
 
+// Signals says whether the token allows that with signals.
+func (p *Pass) Signals(what string) bool { return slices.Contains(p.claims.Signals, what) }
+
 // Enter takes one of the token's places for a session. Whoever entered calls leave once, when the session has ended.
 func (p *Pass) Enter() (leave func(), err error) {
 	if p.expired {

@@ -27,6 +27,8 @@ type serveCmd struct {
 	Data           string        `help:"Folder where conversations are kept, so that they survive a restart or a crash, and the certificate of --tls self; without it conversations end with the process." placeholder:"DIR" env:"VELA_DATA"`
 	Nats           string        `help:"NATS server with JetStream that keeps them instead, such as nats://127.0.0.1:4222; for one gateway only." placeholder:"URL" env:"VELA_NATS"`
 	Wiring         string        `help:"File that says what signals set off, wiring.json; it is read again when it changes." type:"path" placeholder:"FILE" env:"VELA_WIRING"`
+	Webhook        string        `help:"Address that is told of what people do, by a signed POST; its secret, whsec_…, is in VELA_WEBHOOK_SECRET." placeholder:"URL" env:"VELA_WEBHOOK"`
+	WebhookTypes   []string      `help:"Types of signals that it is told of; a star at the end stands for anything. May be repeated." default:"user.*" placeholder:"TYPE" env:"VELA_WEBHOOK_TYPES"`
 	Journal        string        `help:"Folder where every session writes what reached it, for vela replay. What was said stands in it." placeholder:"DIR" env:"VELA_JOURNAL"`
 	SpeechModel    string        `help:"Folder of PocketSphinx's model; where the system keeps it, unless given." placeholder:"DIR" env:"VELA_SPEECH_MODEL"`
 	SpeechDecoders int           `help:"How many may speak at once, at about 100 MB each; 0 is one a CPU, at least 2." default:"0" env:"VELA_SPEECH_DECODERS"`
@@ -62,6 +64,9 @@ func (c *serveCmd) Run(ctx context.Context, io streams) error {
 	cfg := c.config(io)
 	var err error
 	if cfg.Keys, err = c.keys(io); err != nil {
+		return err
+	}
+	if cfg.Webhook, err = c.webhook(io); err != nil {
 		return err
 	}
 	if cfg.Agents, err = c.Config.read(); err != nil {
