@@ -41,11 +41,16 @@ type following struct {
 	seen    chan Followed // nil while nothing is followed
 	stop    context.CancelFunc
 
-	calls []guest        // that have no result, oldest first; at most maxToolsKept
-	last  ganglia.Status // that was shown
-	shown time.Time      // when that was
-	since time.Time      // when the present window began
-	count int            // what was shown in it
+	calls []guest          // that have no result, oldest first; at most maxToolsKept
+	last  map[string]shown // of each source
+	since time.Time        // when the present window began
+	count int              // what was shown in it
+}
+
+// shown is a source's last status.
+type shown struct {
+	action ganglia.Action
+	at     time.Time
 }
 
 // guest is a source's tool call that has no result yet.
@@ -78,7 +83,7 @@ func (s *Session) follow(ctx context.Context) {
 	if f.stop != nil {
 		f.stop()
 	}
-	*f = following{sources: sources}
+	*f = following{sources: sources, last: make(map[string]shown, len(sources))}
 	if len(sources) == 0 || s.replayed != nil {
 		return // what came in stands in the journal
 	}
@@ -117,10 +122,10 @@ func (s *Session) guestCalls(source string, call signal.ToolCall) {
 	f.calls = slices.Delete(f.calls, 0, max(0, len(f.calls)-maxToolsKept))
 	st := ganglia.StatusOf(call, s.now.UnixMilli())
 	st.Source = source
-	if s.answer != nil || st.Action == f.last.Action && source == f.last.Source && s.since(f.shown) <= sameStatus || !s.roomForGuest() {
+	if last := f.last[source]; s.answer != nil || st.Action == last.action && s.since(last.at) <= sameStatus || !s.roomForGuest() {
 		return
 	}
-	f.last, f.shown = st, s.now
+	f.last[source] = shown{st.Action, s.now}
 	s.emit2(st)
 }
 
