@@ -233,3 +233,35 @@ func TestAWebhookThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// A source that somebody added is followed by its id, and cannot pass for a session or the pipeline.
+func TestASessionFollowsASource(t *testing.T) {
+	address, say := saying(t)
+	addr, _ := live(t, Config{})
+	base := "http://" + addr
+	if status, text := asked(t, "POST", base+"/api/sources", `{"name":"Lab","url":"`+address+`"}`); status != 201 || !strings.Contains(text, `"id":"remote:1"`) {
+		t.Fatalf("%d %s", status, text)
+	}
+	c, ready := talk(t, addr, protocol.SessionStart{})
+	tell(t, c, protocol.SessionStart{Follow: &[]string{"remote:1", "session:other", "pipeline"}})
+	tell(t, c, protocol.SignalSubscribe{Types: []string{"tool_call"}, Sources: []string{"session:*", "pipeline"}})
+	tell(t, c, protocol.SignalSubscribe{Types: []string{"tool_result"}, Sources: []string{"remote:1"}})
+	sources := events(t, base+"/api/sources/stream")
+	if status, text := asked(t, "POST", base+"/api/sources/remote%3A1/connect", ""); status != 200 {
+		t.Fatalf("%d %s", status, text)
+	}
+	for sourcesOf(t, sources())["remote:1"].State != "connected" {
+	}
+	for i, source := range []string{"session:" + ready.SessionID, "session:other", "pipeline", "lamp"} {
+		say <- fmt.Sprintf(`{"type":"tool_call","source":%q,"payload":{"toolName":%q,"agentId":"a","callId":"c%d","input":{"command":%q}}}`, source, []string{"Bash", "Read"}[i%2], i, source)
+	}
+	for range 4 {
+		if s := until[ganglia.Status](t, c); s.Source != "remote:1" {
+			t.Errorf("%+v", s)
+		}
+	}
+	say <- `{"type":"tool_result","source":"lamp","payload":{"toolName":"Read","agentId":"a","callId":"c3","success":true}}`
+	if s := until[protocol.Signal](t, c); s.SignalType != "tool_result" || !strings.Contains(string(s.Metadata), `"sourceId":"remote:1"`) {
+		t.Errorf("%+v", s)
+	}
+}

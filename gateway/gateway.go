@@ -6,8 +6,9 @@
 // knows who may come in, cert has the certificate, pipeline is what signals set off, source and discovery who else there
 // is to listen to, feed who follows signals and webhook one who is told of them; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who
 // hears, detectors.go what tells speech from silence, agents.go who answers and file.go the vela.yaml that says so,
-// kept.go what outlives the process, rooms.go where LiveKit is, signals.go, follow.go and run.go the way of signals, who follows them and what they
-// set off, journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
+// kept.go what outlives the process, rooms.go where LiveKit is, signals.go, follow.go and run.go the way of signals, who
+// follows them and what they set off, sources.go who else there is to listen to, taps.go how Claude Code and MIDI devices are,
+// journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
 package gateway
 
 import (
@@ -29,7 +30,6 @@ import (
 	"vela/gateway/auth"
 	"vela/gateway/bus"
 	"vela/gateway/cert"
-	"vela/gateway/discovery"
 	"vela/gateway/feed"
 	"vela/gateway/room"
 	"vela/gateway/server"
@@ -58,6 +58,9 @@ type Config struct {
 	Data        string        // folder where conversations lie, to survive a restart; empty: they end with the process
 	NATS        string        // a NATS server that keeps them instead, such as nats://host:4222
 	Wiring      string        // wiring.json: what signals set off; empty: that is kept in memory alone
+	ClaudeCode  bool          // connect to Claude Code by itself, which puts hooks into its settings
+	Project     string        // folder of the project whose Claude Code that is; default the working directory
+	MIDI        string        // folder in which MIDI devices appear; default [midi.Usual]
 	Webhook     Webhook       // who is told of signals; its zero value is nobody
 	Journal     string        // folder where every session writes what its mailbox took; empty: none does
 	Agents      File          // from vela.yaml; its zero value has the built-in agent alone
@@ -85,9 +88,12 @@ type Gateway struct {
 	finder   *finder
 	codec    speech.Codec // nil where Opus is not in the build
 	sessions *session.Metrics
+	flow     *bus.Metrics
 	journals *journals
 	bus      *bus.Bus // of the signals; of conversations, too, where they outlive the process
 	signals  *signals
+	sources  sources
+	taps     *taps
 	webhook  *webhook.Webhook // nil where nobody is told
 	traces   *traces
 	tracer   trace.Tracer // nil where traces go nowhere
@@ -119,6 +125,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		engines:  newEngines(cfg.Speech, cfg.Log),
 		detects:  newDetectors(cfg.Speech.Silero, cfg.Agents.vad, cfg.Log),
 		sessions: session.NewMetrics(registry),
+		flow:     bus.NewMetrics(registry),
 		finder:   newFinder(),
 	}
 	g.signals = &signals{log: cfg.Log.With("component", "signals"), feed: feed.New(feed.NewMetrics(registry))}
@@ -158,6 +165,11 @@ func New(cfg Config) (_ *Gateway, err error) {
 	if g.rooms, err = g.makeRooms(registry); err != nil {
 		return nil, err
 	}
+	g.taps = makeTaps(cfg)
+	if g.sources, err = g.makeSources(registry); err != nil {
+		return nil, err
+	}
+	g.taps.sources = g.sources.Sources
 	g.server, err = server.New(server.Config{
 		NewSession:  g.newSession,
 		Auth:        g.authority,
@@ -166,9 +178,11 @@ func New(cfg Config) (_ *Gateway, err error) {
 		Page:        page(),
 		Engines:     func(ctx context.Context) any { return g.Report(ctx) },
 		Agents:      func(ctx context.Context) any { return g.agents.lately(ctx) },
-		Discover:    discover,
+		Discover:    func(ctx context.Context) any { return map[string]any{"services": g.taps.services(ctx)} },
 		Signals:     g.signals,
 		Run:         g.signals.run,
+		Sources:     g.sources,
+		Tap:         g.taps,
 		Ready:       g.ready,
 		Origins:     cfg.Origins,
 		MaxSessions: cfg.MaxSessions,
@@ -191,11 +205,6 @@ func (c *Config) makeWebhook(registry *prometheus.Registry) (*webhook.Webhook, e
 		URL: c.Webhook.URL, Secret: c.Webhook.Secret, Types: c.Webhook.Types,
 		Metrics: metrics, Log: c.Log.With("component", "webhook"),
 	})
-}
-
-// discover is what runs on this machine, for a page.
-func discover(ctx context.Context) any {
-	return map[string]any{"services": discovery.Config{}.Look(ctx)}
 }
 
 func page() fs.FS {
@@ -235,6 +244,9 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 		beside.Go(func() { g.webhook.Run(working, g.signals.feed, func() { close(told) }) })
 		<-told // nothing is missed that comes from now on
 	}
+	g.taps.address = l.Addr()
+	beside.Go(func() { g.sources.Run(ctx) })
+	beside.Go(func() { g.taps.watch(ctx) })
 	beside.Go(func() { g.offerEars(ctx) })
 	for _, m := range g.ears.models {
 		beside.Go(m.load)

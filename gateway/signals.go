@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,7 +19,7 @@ import (
 )
 
 // signals is the way of every signal: into the log, and from there to whoever comes back to read; round, to whoever follows
-// now; and into the pipeline. Whatever brings one calls take, [signals.Accept] or [signals.Emit], which never wait.
+// now; and into the pipeline. Whatever brings one calls take, through, [signals.Accept] or [signals.Emit], which never wait.
 type signals struct {
 	run  *run
 	feed *feed.Feed
@@ -46,11 +48,27 @@ func (s *signals) Accept(body []byte) (string, error) {
 	return r.ID, err
 }
 
-func (s *signals) take(r signal.Raw) {
+// through takes a signal that came through a source. It says so in its metadata, so that whoever reads it knows the source's
+// colour; and what is at the other end cannot say that it is another source, a session or the pipeline.
+func (s *signals) through(id string, r signal.Raw) {
+	for _, ours := range []string{"local:", "remote:", sourceOf(""), pipelineSource} {
+		if strings.HasPrefix(r.Source, ours) {
+			r.Source = id
+		}
+	}
+	name, _ := json.Marshal(id) // a string always has a JSON
+	r.Metadata = signal.Set(r.Metadata, "sourceId", name)
+	s.hand(id, r)
+}
+
+// take takes a signal that came through none.
+func (s *signals) take(r signal.Raw) { s.hand("", r) }
+
+func (s *signals) hand(id string, r signal.Raw) {
 	text := r.Append(nil)
 	s.kept.Append(text)
-	s.feed.Offer(feed.Signal{Raw: r, Text: text})
-	s.run.runner.Offer(r.Source, r)
+	s.feed.Offer(feed.Signal{Raw: r, Through: id, Text: text})
+	s.run.runner.Offer(id, r)
 }
 
 // Follow implements [server.Signals].
@@ -58,7 +76,7 @@ func (s *signals) Follow(ctx context.Context, place string) (iter.Seq2[server.Lo
 	after := bus.ParsePlace(place)
 	if place == server.Now {
 		var err error
-		if after, err = s.kept.End(ctx); err != nil {
+		if after, err = s.kept.End(); err != nil {
 			return nil, err
 		}
 	}

@@ -56,6 +56,8 @@ func (s *Session) handle(ctx context.Context, p Peer, m protocol.Message) error 
 func (s *Session) handle2(ctx context.Context, p Peer, m protocol.Message) error {
 	switch m := m.(type) {
 	case Audio:
+		s.pays = m.Pays
+		defer func() { s.pays = nil }()
 		return s.append(ctx, p, m)
 	case protocol.InputAudioClear:
 		s.clear(p)
@@ -92,6 +94,7 @@ func (s *Session) restart(ctx context.Context, p Peer, m protocol.SessionStart) 
 		s.save()
 		s.mirror(before)
 		s.follow(ctx)
+		s.tellTerms(p)
 	}
 	s.greet(p)
 	return nil

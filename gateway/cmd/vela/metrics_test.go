@@ -9,9 +9,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"vela/gateway/bus"
 	"vela/gateway/feed"
 	"vela/gateway/room"
 	"vela/gateway/server"
+	"vela/gateway/source"
 	"vela/gateway/webhook"
 	"vela/session"
 )
@@ -24,6 +26,8 @@ func metrics(t *testing.T) string {
 	r := prometheus.NewRegistry()
 	session.NewMetrics(r)
 	room.NewMetrics(r)
+	source.NewMetrics(r)
+	bus.NewMetrics(r)
 	feed.NewMetrics(r)
 	webhook.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
@@ -62,6 +66,8 @@ func TestNamesOfMetricsSayTheirKind(t *testing.T) {
 	r := prometheus.NewRegistry()
 	session.NewMetrics(r)
 	room.NewMetrics(r)
+	source.NewMetrics(r)
+	bus.NewMetrics(r)
 	feed.NewMetrics(r)
 	webhook.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
