@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -35,27 +34,27 @@ type offers struct {
 // place is where an agent is, and what it takes to ask it.
 type place struct{ url, model, key string }
 
-// find looks for a service. Its error says that it is not there, in words for whoever asked.
+// find looks a service up among what is known. Its error says that it is not there, in words for whoever asked.
 func (o *offers) find(ctx context.Context, id, label string) (place, error) {
-	gone := notThere(label + " does not run on this machine now. Start it, or choose another agent.")
-	if !o.running.Load() {
-		all := o.look(ctx)
-		i := slices.IndexFunc(all, func(f source.Found) bool { return f.ID == id && f.Available })
-		if i < 0 {
-			return place{}, gone
+	if o.running.Load() {
+		if s, key, err := o.sources.Access(ctx, id); err == nil && s.State != source.Unavailable {
+			return place{s.URL, s.Model, key}, nil
 		}
-		return place{url: all[i].URL, model: append(all[i].Models, "")[0]}, nil
-	}
-	s, key, err := o.sources.Access(ctx, id)
-	if err != nil || s.State == source.Unavailable {
-		if _, err = o.sources.Scan(ctx); err == nil { // it may have been started a moment ago
-			s, key, err = o.sources.Access(ctx, id)
+	} else {
+		for _, f := range o.look(ctx) {
+			if f.ID == id && f.Available {
+				return place{url: f.URL, model: append(f.Models, "")[0]}, nil
+			}
 		}
 	}
-	if err != nil || s.State == source.Unavailable {
-		return place{}, gone
+	return place{}, notThere(label + " does not run on this machine now. Start it, or choose another agent.")
+}
+
+// again has what runs here looked for: what somebody asks for may have come, or gone, a moment ago.
+func (o *offers) again(ctx context.Context) {
+	if o.running.Load() {
+		_, _ = o.sources.Scan(ctx) // whoever looks something up sees what it found
 	}
-	return place{s.URL, s.Model, key}, nil
 }
 
 // seen says whether an agent has ever been there: others are not worth a line.
@@ -107,6 +106,10 @@ func (m *offeredModel) find(ctx context.Context) (place, error) {
 func (m *offeredModel) Run(ctx context.Context, req turn.Request) iter.Seq2[signal.Payload, error] {
 	return func(yield func(signal.Payload, error) bool) {
 		at, err := m.find(ctx)
+		if err != nil {
+			m.again(ctx)
+			at, err = m.find(ctx)
+		}
 		var a *agent.Agent
 		if err == nil {
 			a, err = m.make(at)
@@ -131,9 +134,7 @@ func (m *offeredModel) why(ctx context.Context, err error) error {
 	if !errors.As(err, &coded) || coded.Code() != protocol.CodeAgentUnavailable {
 		return err
 	}
-	if m.running.Load() {
-		_, _ = m.sources.Scan(ctx) // what it found is looked for below
-	}
+	m.again(ctx)
 	if _, gone := m.find(ctx); gone != nil {
 		return gone
 	}
@@ -234,6 +235,10 @@ func (c *offeredClaw) token() (string, error) {
 func (c *offeredClaw) Run(ctx context.Context, req turn.Request) iter.Seq2[signal.Payload, error] {
 	return func(yield func(signal.Payload, error) bool) {
 		err := c.find(ctx)
+		if err != nil {
+			c.again(ctx)
+			err = c.find(ctx)
+		}
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
