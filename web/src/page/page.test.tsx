@@ -1,13 +1,16 @@
 import { render } from 'preact';
 import { act } from 'preact/test-utils';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { terms } from '../client/fakes';
 import { bench, engines, openMicrophone, settle, type Bench, type BenchOptions } from '../state/fakes';
 import { markedEnd } from './ArtifactBody';
 import { Page } from './Page';
+import { settings } from './settings';
 import { axis } from './Waterfall';
 
 let root: HTMLElement;
+
+beforeAll(() => settings.want()); // they come with a file of their own
 
 beforeEach(() => {
   root = document.createElement('div');
