@@ -33,7 +33,7 @@ var arrows = map[string][]string{
 	"gateway/cmd/vela":  {"gateway/...", "session/...", "turn/...", "protocol/..."},
 	"gateway/client":    {"session/speech", "protocol"},
 	"gateway/script":    {"gateway/client", "session/speech", "protocol"},
-	"gateway/source":    {"turn/anthropic", "turn/openai", "turn/openclaw", "turn/stream", "protocol/..."},
+	"gateway/source":    {"turn", "turn/agent", "turn/anthropic", "turn/openai", "turn/openclaw", "turn/stream", "protocol/..."},
 	"gateway/discovery": {"turn/openai"},
 	"gateway/pipeline":  {"protocol/signal"},
 	"gateway/server":    {"gateway/auth", "session", "session/speech", "turn", "protocol/..."},

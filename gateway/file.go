@@ -243,6 +243,9 @@ func parseFile(text []byte) (File, error) {
 		if err := checkKind(v.Kind, voiceKinds, v.check()); err != nil {
 			return File{}, fmt.Errorf("line %d: voice %d: %w", v.line, i+1, err)
 		}
+		if v.Name != "" && slices.ContainsFunc(f.voices[:i], func(other voiceSpec) bool { return other.Name == v.Name }) {
+			return File{}, fmt.Errorf("line %d: voice %d: the name %s is taken", v.line, i+1, v.Name)
+		}
 	}
 	f.vad = top.VAD.settings()
 	if setting, bounds := session.CheckVAD(f.vad); setting != "" {

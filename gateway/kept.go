@@ -11,7 +11,9 @@ import (
 
 // openBus opens the bus, with the log of signals. Without a folder and a server it is in memory.
 func (g *Gateway) openBus(ctx context.Context) error {
-	b, err := bus.Open(ctx, bus.Config{Dir: g.cfg.Data, URL: g.cfg.NATS, Log: g.cfg.Log.With("component", "bus")})
+	b, err := bus.Open(ctx, bus.Config{
+		Dir: g.cfg.Data, URL: g.cfg.NATS, Metrics: g.flow, Log: g.cfg.Log.With("component", "bus"),
+	})
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}

@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,7 +18,7 @@ import (
 )
 
 // signals is the way of every signal: into the log, and from there to whoever follows; and into the pipeline. Whatever
-// brings one calls take or [signals.Accept], which never wait.
+// brings one calls take, through or [signals.Accept], which never wait.
 type signals struct {
 	run *run
 
@@ -44,9 +46,23 @@ func (s *signals) Accept(body []byte) (string, error) {
 	return r.ID, err
 }
 
-func (s *signals) take(r signal.Raw) {
+// through takes a signal that came through a source. It says so in its metadata, so that whoever reads it knows the source's
+// colour; and what is at the other end cannot say that it is another source.
+func (s *signals) through(id string, r signal.Raw) {
+	if strings.HasPrefix(r.Source, "local:") || strings.HasPrefix(r.Source, "remote:") {
+		r.Source = id
+	}
+	name, _ := json.Marshal(id) // a string always has a JSON
+	r.Metadata = signal.Set(r.Metadata, "sourceId", name)
+	s.hand(id, r)
+}
+
+// take takes a signal that came through none.
+func (s *signals) take(r signal.Raw) { s.hand("", r) }
+
+func (s *signals) hand(id string, r signal.Raw) {
 	s.kept.Append(r.Append(nil))
-	s.run.runner.Offer(r.Source, r)
+	s.run.runner.Offer(id, r)
 }
 
 // Follow implements [server.Signals].
@@ -54,7 +70,7 @@ func (s *signals) Follow(ctx context.Context, place string) (iter.Seq2[server.Lo
 	after := bus.ParsePlace(place)
 	if place == server.Now {
 		var err error
-		if after, err = s.kept.End(ctx); err != nil {
+		if after, err = s.kept.End(); err != nil {
 			return nil, err
 		}
 	}

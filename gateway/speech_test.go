@@ -122,7 +122,7 @@ ears:
 voices:
   - {kind: command, command: [/nowhere/speaks]}
   - {kind: openai, url: "` + server.URL + `/v1", model: tts-1, voice: alloy}
-  - {kind: piper, url: "` + server.URL + `"}
+  - {kind: piper, name: deep, url: "` + server.URL + `"}
   - {kind: flite}
 `))
 	if err != nil {
@@ -138,6 +138,13 @@ voices:
 		if strings.Contains(string(public), secret) {
 			t.Errorf("%q is in %s", secret, public)
 		}
+	}
+	var names []string
+	for _, v := range r.Voices {
+		names = append(names, v.Name)
+	}
+	if want := []string{"command", "openai", "deep", "flite"}; !slices.Equal(names, want) {
+		t.Errorf("the voices are named %q, want %q", names, want)
 	}
 	var there []bool
 	for _, e := range append(slices.Clone(r.Ears), r.Voices...) {
@@ -157,7 +164,7 @@ voices:
 		t.Errorf("it heard %q", text)
 	}
 	samples := 0
-	for c, err := range g.voices.list[0].Synthesize(t.Context(), "ahoy") {
+	for c, err := range g.voices.list[0].Synthesizer.Synthesize(t.Context(), "ahoy") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,25 +177,27 @@ voices:
 
 func TestEarsAndVoicesThatCannotBe(t *testing.T) {
 	for text, words := range map[string]string{
-		"ears: [{kind: magic}]":                                "ear 1: its kind must be one of pocketsphinx, sherpa, openai, whisper",
-		"ears: [{kind: sherpa}]":                               "model is missing: the folder",
-		"ears: [{kind: sherpa, model: x, url: y}]":             "line 1: url: an ear of the kind sherpa has no such key, but label, model and language",
-		"ears: [{kind: whisper}]":                              "url is missing",
-		"ears: [{kind: openai, url: x}]":                       "model is missing",
-		"ears: [{kind: pocketsphinx, model: x}]":               "line 1: model: an ear of the kind pocketsphinx has no such key, but label",
-		"ears: [{kind: whisper, url: x, key_env: sk-1}]":       "names of environment variables",
-		"voices: [{kind: magic}]":                              "voice 1: its kind must be one of flite, command, openai, piper",
-		"voices: [{kind: command}]":                            "command is missing",
-		"voices: [{kind: flite, command: [x]}]":                "line 1: command: a voice of the kind flite has no such key, but label and voice",
-		"voices: [{kind: flite, rate: 0}]":                     "line 1: rate: a voice of the kind flite has no such key",
-		"voices:\n- kind: command\n  command: [x]\n  speed: 2": "line 4: speed: a voice of the kind command has no such key, but label, command and seekable",
-		"voices:\n- {kind: piper, url: x,\n  model: y}":        "line 3: model: a voice of the kind piper has no such key",
-		"ears: [{kind: whisper, url: x, model: y}]":            "line 1: model: an ear of the kind whisper has no such key",
-		"ears:\n- kind: pocketsphinx\n  prompt: y":             "line 3: prompt: an ear",
-		"voices: [{kind: piper}]":                              "need a url",
-		"voices: [{kind: openai, url: x}]":                     "model and voice are needed",
-		"voices: [{kind: piper, url: x, speed: -1}]":           "speed is negative",
-		"voices: [{kind: flite, volume: 3}]":                   `unknown field "volume"`,
+		"ears: [{kind: magic}]":                                            "ear 1: its kind must be one of pocketsphinx, sherpa, openai, whisper",
+		"ears: [{kind: sherpa}]":                                           "model is missing: the folder",
+		"ears: [{kind: sherpa, model: x, url: y}]":                         "line 1: url: an ear of the kind sherpa has no such key, but label, model and language",
+		"ears: [{kind: whisper}]":                                          "url is missing",
+		"ears: [{kind: openai, url: x}]":                                   "model is missing",
+		"ears: [{kind: pocketsphinx, model: x}]":                           "line 1: model: an ear of the kind pocketsphinx has no such key, but label",
+		"ears: [{kind: whisper, url: x, key_env: sk-1}]":                   "names of environment variables",
+		"voices: [{kind: magic}]":                                          "voice 1: its kind must be one of flite, command, openai, piper",
+		"voices: [{kind: command}]":                                        "command is missing",
+		"voices: [{kind: flite, command: [x]}]":                            "line 1: command: a voice of the kind flite has no such key, but label, name and voice",
+		"voices: [{kind: flite, rate: 0}]":                                 "line 1: rate: a voice of the kind flite has no such key",
+		"voices:\n- kind: command\n  command: [x]\n  speed: 2":             "line 4: speed: a voice of the kind command has no such key, but label, name, command and seekable",
+		"voices:\n- {kind: piper, url: x,\n  model: y}":                    "line 3: model: a voice of the kind piper has no such key",
+		"ears: [{kind: whisper, url: x, model: y}]":                        "line 1: model: an ear of the kind whisper has no such key",
+		"ears:\n- kind: pocketsphinx\n  prompt: y":                         "line 3: prompt: an ear",
+		"voices: [{kind: piper}]":                                          "need a url",
+		"voices: [{kind: openai, url: x}]":                                 "model and voice are needed",
+		"voices: [{kind: piper, url: x, speed: -1}]":                       "speed is negative",
+		"voices: [{kind: flite, name: a b}]":                               "voice 1: ",
+		"voices: [{kind: flite, name: a}, {kind: piper, url: x, name: a}]": "voice 2: the name a is taken",
+		"voices: [{kind: flite, volume: 3}]":                               `unknown field "volume"`,
 	} {
 		if _, err := parseFile([]byte(text)); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: the error is %v, want %q", text, err, words)

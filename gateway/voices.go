@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"vela/session"
 	"vela/session/flite"
@@ -18,6 +19,7 @@ type voiceSpec struct {
 	line int
 
 	Kind     string   `yaml:"kind"`     // one of [voiceKinds]
+	Name     string   `yaml:"name"`     // what session.start asks for; default the kind
 	Label    string   `yaml:"label"`    // what people see
 	Voice    string   `yaml:"voice"`    // the engine's name for it
 	Command  []string `yaml:"command"`  // reads text, and writes WAV
@@ -34,14 +36,16 @@ var voiceKinds = []string{"flite", "command", "openai", "piper"}
 
 // voiceKeys are the keys of each kind, beside kind and label.
 var voiceKeys = map[string][]string{
-	"flite":   {"voice"},
-	"command": {"command", "seekable"},
-	"openai":  {"url", "key_env", "model", "voice", "rate", "speed"},
-	"piper":   {"url", "key_env", "voice", "speed"},
+	"flite":   {"name", "voice"},
+	"command": {"name", "command", "seekable"},
+	"openai":  {"name", "url", "key_env", "model", "voice", "rate", "speed"},
+	"piper":   {"name", "url", "key_env", "voice", "speed"},
 }
 
 func (v voiceSpec) check() error {
 	switch {
+	case v.Name != "" && !namePattern.MatchString(v.Name):
+		return errName
 	case v.Kind == "command" && len(v.Command) == 0:
 		return errors.New("command is missing")
 	case (v.Kind == "openai" || v.Kind == "piper") && v.URL == "":
@@ -54,21 +58,46 @@ func (v voiceSpec) check() error {
 	return checkEnv(v.KeyEnv)
 }
 
-// voices speak the answers: the first one, and the next where one fails.
+// voices speak the answers: the one that a client has chosen or else the first, and the next where one fails.
 type voices struct {
-	list   []session.Synthesizer
+	list   []session.NamedVoice
 	report []Engine
 }
 
-// makeVoices makes the voices of the file, or flite where it has none. One that is not there is left out, and says why.
+// flites are flite's voices, where no file names one: the clearest first, and without those that only tell the time or are a
+// worse copy of another.
+func flites() []voiceSpec {
+	specs := []voiceSpec{{Kind: "flite"}}
+	there, err := flite.Voices(context.Background(), flite.Config{})
+	if err != nil {
+		return specs // and its error is told when it is made
+	}
+	for _, voice := range []string{"rms", "awb", "kal16"} {
+		if slices.Contains(there, voice) {
+			specs = append(specs, voiceSpec{Kind: "flite", Name: "flite-" + voice, Label: "Flite, " + voice, Voice: voice})
+		}
+	}
+	return specs
+}
+
+// name is what clients ask for a voice by: its own, or its kind with a number where that is taken.
+func (v voiceSpec) name(taken []Engine) string {
+	name := cmp.Or(v.Name, v.Kind)
+	for n := 2; slices.ContainsFunc(taken, func(e Engine) bool { return e.Name == name }); n++ {
+		name = fmt.Sprintf("%s-%d", cmp.Or(v.Name, v.Kind), n)
+	}
+	return name
+}
+
+// makeVoices makes the voices of the file, or flite's where it has none. One that is not there is left out, and says why.
 func makeVoices(f File, log *slog.Logger) (*voices, error) {
 	specs := f.voices
 	if len(specs) == 0 {
-		specs = []voiceSpec{{Kind: "flite"}}
+		specs = flites()
 	}
 	v := &voices{}
 	for i, spec := range specs {
-		engine := Engine{Name: spec.Kind, Label: spec.Label, Available: true}
+		engine := Engine{Name: spec.name(v.report), Label: spec.Label, Available: true}
 		s, err := spec.make(&engine, log)
 		switch {
 		case err != nil && spec.URL != "" && !errors.Is(err, errNoKey):
@@ -77,7 +106,7 @@ func makeVoices(f File, log *slog.Logger) (*voices, error) {
 			engine.Available, engine.Why, engine.Cause = false, publicly(err), err
 			log.Warn("a voice is not there", "voice", i+1, "kind", spec.Kind, "reason", err)
 		default:
-			v.list = append(v.list, s)
+			v.list = append(v.list, session.NamedVoice{Name: engine.Name, Synthesizer: s})
 		}
 		v.report = append(v.report, engine)
 	}

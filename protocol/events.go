@@ -29,6 +29,7 @@ type (
 		Turns         string            `json:"turns,omitempty" since:"2"`         // "deterministic" or "agent"
 		Agent         string            `json:"agent,omitempty" since:"2"`         // which agent answers
 		Audio         *AudioFormats     `json:"audio,omitempty" since:"2"`         // what is sent either way
+		Voice         string            `json:"voice,omitempty" since:"2"`         // who speaks the answers, by its name in GET /api/engines
 		TurnDetection string            `json:"turnDetection,omitempty" since:"2"` // "none" or "vad"
 		VAD           *VAD              `json:"vad,omitempty" since:"2"`           // how "vad" tells speech; what is not there is the gateway's own
 		Interrupt     *bool             `json:"interrupt,omitempty" since:"2"`     // speech ends an answer; true unless said otherwise
@@ -277,6 +278,7 @@ type Terms struct {
 	Turns          string       `json:"turns"`
 	Agent          string       `json:"agent"`
 	Audio          AudioFormats `json:"audio"`
+	Voice          string       `json:"voice,omitempty"` // who speaks the answers first; left out where the gateway has no voice
 	TurnDetection  string       `json:"turnDetection"`
 	VAD            *VAD         `json:"vad,omitempty"` // in force where turnDetection is "vad"
 	Interrupt      bool         `json:"interrupt"`

@@ -20,6 +20,7 @@ var messages2 = []protocol.Envelope{
 	{ID: "m1", Message: protocol.SessionStart{
 		Turns:         "agent",
 		Agent:         "pilot",
+		Voice:         "deep",
 		Audio:         &protocol.AudioFormats{Input: &pcm16k},
 		TurnDetection: "vad",
 		VAD:           &protocol.VAD{Threshold: 0.6, SilenceMs: 800},
@@ -40,6 +41,7 @@ var messages2 = []protocol.Envelope{
 		ResumeWindowMs: 120_000,
 		Turns:          "agent",
 		Agent:          "pilot",
+		Voice:          "deep",
 		Audio:          protocol.AudioFormats{Input: &pcm16k},
 		TurnDetection:  "vad",
 		VAD:            &protocol.VAD{Threshold: 0.6, SpeechMs: 200, SilenceMs: 800},

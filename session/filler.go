@@ -51,7 +51,7 @@ func (s *Session) startFiller(ctx context.Context, a *answer, who NamedEngine) {
 	f.phrases, f.after, f.quiet = who.Filler, cmp.Or(who.FillerAfter, fillAfter), s.now
 	f.begin = func(text string) {
 		ctx, stop := context.WithCancel(ctx)
-		sound, voices := &voice{rate: v.rate, pieces: make(chan piece, 4)}, s.cfg.Synthesizers[v.failed:]
+		sound, voices := &voice{rate: v.rate, pieces: make(chan piece, 4)}, v.voices[v.failed:]
 		f.sound, f.stop = sound, stop
 		s.spawn(func() {
 			defer stop()

@@ -21,7 +21,7 @@ import (
 func filling(t *testing.T, e engine, phrases []string, voices ...session.Synthesizer) *player {
 	t.Helper()
 	cfg := version2(agentBacked(nil, e))
-	cfg.Synthesizers = voices
+	cfg.Voices = named(voices...)
 	cfg.Agents[0].Filler = phrases
 	p := &player{client: start(t, cfg)}
 	p.onSend = p.hear
@@ -306,7 +306,7 @@ func TestWhereNothingIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &drone{rate: 24000}
 		cfg := version2(agentBacked(nil, waits))
-		cfg.Synthesizers, cfg.Agents[0].Filler = []session.Synthesizer{d}, aWhile
+		cfg.Voices, cfg.Agents[0].Filler = named(d), aWhile
 		c := start(t, cfg)
 		c.join()
 		c.send(typed("when?"))
@@ -452,7 +452,7 @@ func TestPhrasesCostNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := version2(agentBacked(nil, steps(after{0, callsTool}, after{5 * time.Minute, delta(story)}, after{0, done})))
 		var k ticks
-		cfg.Synthesizers, cfg.Journal = []session.Synthesizer{&drone{rate: 24000}}, func() io.WriteCloser { return &k }
+		cfg.Voices, cfg.Journal = named(&drone{rate: 24000}), func() io.WriteCloser { return &k }
 		cfg.Agents[0].Filler = aWhile
 		p := &player{client: start(t, cfg)}
 		p.onSend = p.hear

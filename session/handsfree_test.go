@@ -138,7 +138,7 @@ func (c *client) stream(level int16, long time.Duration) {
 func talker(t *testing.T, e engine, change ...func(*session.Config)) *player {
 	t.Helper()
 	cfg := handsFree(agentBacked(recogniser(ears), e))
-	cfg.Synthesizers = []session.Synthesizer{&drone{rate: 24000}}
+	cfg.Voices = named(&drone{rate: 24000})
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -357,6 +357,7 @@ func TestARecogniserFailsOverAHeldAnswer(t *testing.T) {
 // An hour of silence costs no event, no allowance and no memory, and it is no sign of life: the session ends as it would
 // without a microphone. Speech keeps it alive.
 func TestAnOpenMicrophoneHearsAnHourOfSilence(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		allowance := &minutes{left: time.Minute}
 		cfg := handsFree(agentBacked(recogniser(ears), says("yes")))
@@ -585,11 +586,12 @@ func TestSpansOfAHeldAnswer(t *testing.T) {
 
 // What a detector said stands in the journal: a replay, which has none, makes the same events.
 func TestAHandsFreeJournalReplays(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(40) {
 		cfg := agentBacked(recogniser(ears), tells(story))
 		cfg.Detector = loud
 		cfg.VAD = protocol.VAD{SilenceMs: 300}
-		cfg.Synthesizers = []session.Synthesizer{&drone{rate: 24000}}
+		cfg.Voices = named(&drone{rate: 24000})
 		cfg.Allowance = &minutes{left: time.Duration(5+seed) * time.Second}
 		journal := record(t, cfg, func(c *client) {
 			rng := rand.New(rand.NewPCG(seed, 3))

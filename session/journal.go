@@ -22,13 +22,13 @@ import (
 
 // journalHead is what a session starts from.
 type journalHead struct {
-	Journal     int              `json:"journal"` // the version of this format: 1
+	Journal     int              `json:"journal"` // the version of this format: 2
 	ID          string           `json:"id"`
 	Protocol    int              `json:"protocol"`
 	Turns       Turns            `json:"turns"`
 	Agents      []agentEntry     `json:"agents"`
-	Transcriber bool             `json:"transcriber"` // there is one
-	Voices      int              `json:"voices"`
+	Transcriber bool             `json:"transcriber"`   // there is one
+	Voices      []string         `json:"voices"`        // by name
 	VAD         *protocol.VAD    `json:"vad,omitempty"` // what clients get that do not say; nil where nothing detects speech
 	Limits      [7]time.Duration `json:"limits"`        // window, audio, recognise, agent silent, idle, approve, tool silent
 	Settings    json.RawMessage  `json:"settings"`      // what Configure was asked for, as session.start's payload
@@ -146,8 +146,8 @@ func (s *Session) startJournal() {
 	}
 	s.journal.write(journalHead{
 		VAD:     vad,
-		Journal: 1, ID: c.ID, Protocol: c.Version, Turns: c.Turns,
-		Agents: agentEntries(c.Agents), Transcriber: c.Transcriber != nil, Voices: len(c.Synthesizers),
+		Journal: 2, ID: c.ID, Protocol: c.Version, Turns: c.Turns,
+		Agents: agentEntries(c.Agents), Transcriber: c.Transcriber != nil, Voices: c.voiceList(),
 		Limits:   [7]time.Duration{c.Window, c.MaxAudio, c.Recognise, c.AgentSilent, c.Idle, c.Approve, c.ToolSilent},
 		Settings: settings, Began: s.now.UnixNano(),
 	})

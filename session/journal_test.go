@@ -104,7 +104,7 @@ func TestAJournalReplaysToTheSameEvents(t *testing.T) {
 		}
 		if seed%3 != 0 {
 			cfg.Turns, cfg.Agents = session.Agent, agents(echo.Engine{})
-			cfg.Synthesizers = []session.Synthesizer{
+			cfg.Voices = named([]session.Synthesizer{
 				&drone{rate: 24000, pause: time.Duration(seed%5) * 15 * time.Millisecond, fails: func(sentence, chunk int) error {
 					if seed%4 == 1 && sentence%3 == 2 && chunk == 4 {
 						return errSecret
@@ -112,7 +112,7 @@ func TestAJournalReplaysToTheSameEvents(t *testing.T) {
 					return nil
 				}},
 				&drone{rate: 16000},
-			}[:1+seed%2]
+			}[:1+seed%2]...)
 		}
 		if seed%9 == 2 || seed%9 == 4 { // whose agent is so slow that phrases are said, and broken off
 			cfg.Agents = agents(steps(after{700 * time.Millisecond, delta("Let me see")}, after{0, callsTool},
@@ -188,8 +188,8 @@ func TestAJournalCutOff(t *testing.T) {
 }
 
 func TestWhatIsNoJournal(t *testing.T) {
-	for _, text := range []string{"", "{}", "not json", `{"journal":2}`, `{"journal":1,"id":"x","protocol":2}` + "\n" + `{"in":{"kind":"magic"}}` + "\n{}",
-		`{"journal":1,"id":"x","protocol":2}` + "\n" + `{"in":{"kind":"taken"}}` + "\n{}"} {
+	for _, text := range []string{"", "{}", "not json", `{"journal":1}`, `{"journal":2,"id":"x","protocol":2}` + "\n" + `{"in":{"kind":"magic"}}` + "\n{}",
+		`{"journal":2,"id":"x","protocol":2}` + "\n" + `{"in":{"kind":"taken"}}` + "\n{}"} {
 		if r, err := session.Replay(strings.NewReader(text), deterministic.Engine{}, nil); err == nil {
 			t.Errorf("%q was taken: %+v", text, r)
 		}
@@ -223,9 +223,9 @@ func FuzzReplay(f *testing.F) {
 			f.Add(b)
 		}
 	}
-	f.Add([]byte(`{"journal":1,"id":"x","protocol":2,"turns":"deterministic"}` + "\n" + `{"at":1,"in":{"kind":"joined","peer":1}}` + "\n" +
+	f.Add([]byte(`{"journal":2,"id":"x","protocol":2,"turns":"deterministic"}` + "\n" + `{"at":1,"in":{"kind":"joined","peer":1}}` + "\n" +
 		`{"at":2,"in":{"kind":"client","peer":1,"client":{"type":"mocked.turn.trigger","payload":{}}}}` + "\n"))
-	const spoken = `{"journal":1,"id":"x","protocol":2,"turns":"agent","agents":[{"name":"a"}],"voices":2,` +
+	const spoken = `{"journal":2,"id":"x","protocol":2,"turns":"agent","agents":[{"name":"a"}],"voices":["a","b"],` +
 		`"settings":{"audio":{"output":{"encoding":"pcm16","rate":8000,"framing":"json"}}}}` + "\n" + `{"at":1,"in":{"kind":"joined","peer":1}}` + "\n"
 	const asked = `{"at":2,"in":{"kind":"client","peer":1,"client":{"type":"input_text.submit","payload":{"text":"x"}}}}` + "\n"
 	const said = `{"at":3,"in":{"kind":"said","type":"text_delta","signal":{"agentId":"a","content":"It is noon. Be there. "}}}` + "\n"

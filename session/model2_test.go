@@ -24,6 +24,7 @@ import (
 // type and cancel. The session's journal says in which order it took what came; the model below says for each of these
 // inputs what follows, exactly: the events, whom they are shown to, and what one peer alone is told.
 func TestAgainstTheModel2(t *testing.T) {
+	t.Parallel()
 	streams := 800
 	if testing.Short() {
 		streams = 200

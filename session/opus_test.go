@@ -164,7 +164,7 @@ func TestOpusIsHeard(t *testing.T) {
 func TestGarbageInterruptsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := version2(agentBacked(keeps(new([]int16)), tells(story)))
-		cfg.Codec, cfg.Synthesizers = &tape{}, []session.Synthesizer{&drone{rate: 24000}}
+		cfg.Codec, cfg.Voices = &tape{}, named(&drone{rate: 24000})
 		p := &player{client: start(t, cfg)}
 		p.onSend = p.hear
 		p.join()
@@ -257,7 +257,7 @@ func TestAnAnswerInOpus(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				codec := &tape{}
 				cfg := version2(agentBacked(nil, tells(text)))
-				cfg.Codec, cfg.Synthesizers = codec, []session.Synthesizer{&drone{rate: rate}}
+				cfg.Codec, cfg.Voices = codec, named(&drone{rate: rate})
 				p := &player{client: start(t, cfg)}
 				p.join()
 				p.send(protocol.SessionStart{Audio: &protocol.AudioFormats{Output: opus(rate, "json")}})
@@ -304,7 +304,7 @@ func TestALateSentenceInOpus(t *testing.T) {
 			_ = yield(delta("Sail."), nil) && yield(done, nil)
 		}
 		cfg := version2(agentBacked(nil, late))
-		cfg.Codec, cfg.Synthesizers = codec, []session.Synthesizer{&drone{rate: 24000}}
+		cfg.Codec, cfg.Voices = codec, named(&drone{rate: 24000})
 		p := &player{client: start(t, cfg)}
 		p.join()
 		p.send(protocol.SessionStart{Audio: &protocol.AudioFormats{Output: opus(24000, "json")}})
@@ -332,7 +332,7 @@ func TestOpusIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		codec := &tape{}
 		cfg := version2(agentBacked(nil, tells(story)))
-		cfg.Codec, cfg.Synthesizers = codec, []session.Synthesizer{&drone{rate: 24000}}
+		cfg.Codec, cfg.Voices = codec, named(&drone{rate: 24000})
 		c := start(t, cfg)
 		c.join()
 		c.send(protocol.SessionStart{Audio: &protocol.AudioFormats{Output: opus(24000, "json")}}, typed("when?"))
@@ -364,7 +364,7 @@ func TestAnEncoderThatFails(t *testing.T) {
 	for fails := 1; fails < 40; fails += 9 {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := version2(agentBacked(nil, tells(story)))
-			cfg.Codec, cfg.Synthesizers = &tape{fails: fails}, []session.Synthesizer{&drone{rate: 24000}}
+			cfg.Codec, cfg.Voices = &tape{fails: fails}, named(&drone{rate: 24000})
 			p := &player{client: start(t, cfg)}
 			p.join()
 			p.send(protocol.SessionStart{Audio: &protocol.AudioFormats{Output: opus(24000, "json")}}, typed("when?"))
@@ -409,7 +409,7 @@ func TestOpusThatCannotBe(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := version2(agentBacked(nil, tells(story)))
-			cfg.Codec, cfg.Synthesizers = test.codec, []session.Synthesizer{&drone{rate: 24000}}
+			cfg.Codec, cfg.Voices = test.codec, named(&drone{rate: 24000})
 			p := &player{client: start(t, cfg)}
 			p.join()
 			p.send(protocol.SessionStart{Audio: &test.audio}, sessionStart)
@@ -430,7 +430,7 @@ func TestARestartWithoutTheCodec(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var m memory
 			cfg := m.config()
-			cfg.Codec, cfg.Synthesizers = &tape{}, []session.Synthesizer{&drone{rate: 24000}}
+			cfg.Codec, cfg.Voices = &tape{}, named(&drone{rate: 24000})
 			c := start(t, cfg)
 			c.join()
 			c.send(protocol.SessionStart{Audio: &protocol.AudioFormats{Input: opus(48000, "binary"), Output: opus(24000, "json")}})
@@ -439,7 +439,7 @@ func TestARestartWithoutTheCodec(t *testing.T) {
 			<-c.ended
 
 			cfg = m.config()
-			cfg.Codec, cfg.Synthesizers = codec, []session.Synthesizer{&drone{rate: 24000}}
+			cfg.Codec, cfg.Voices = codec, named(&drone{rate: 24000})
 			s, _, err := session.Restore(cfg, session.Stored{ID: sessionID, State: m.state, Events: m.events})
 			if err != nil {
 				t.Fatal(err)
@@ -467,7 +467,7 @@ func TestAJournalOfOpus(t *testing.T) {
 	var journal file
 	synctest.Test(t, func(t *testing.T) {
 		cfg := version2(agentBacked(keeps(new([]int16)), tells(story)))
-		cfg.Codec, cfg.Synthesizers = &tape{}, []session.Synthesizer{&drone{rate: 24000}}
+		cfg.Codec, cfg.Voices = &tape{}, named(&drone{rate: 24000})
 		cfg.Journal = func() io.WriteCloser { return &journal }
 		ctx, end := context.WithCancelCause(t.Context())
 		ended := make(chan struct{})

@@ -99,8 +99,8 @@ func (p *player) head(mock Mock, codec speech.Codec) error {
 	if !p.next() || json.Unmarshal(p.text, &h) != nil || h.Journal == 0 {
 		return errors.New("this is no journal of a session: its first line says nothing about one")
 	}
-	if h.Journal != 1 {
-		return fmt.Errorf("this journal is of format %d; this program reads format 1", h.Journal)
+	if h.Journal != 2 {
+		return fmt.Errorf("this journal is of format %d; this program reads format 2", h.Journal)
 	}
 	cfg := Config{
 		ID: h.ID, Version: h.Protocol, Turns: h.Turns, Mock: mock,
@@ -113,8 +113,8 @@ func (p *player) head(mock Mock, codec speech.Codec) error {
 	if h.Transcriber {
 		cfg.Transcriber = recorded{}
 	}
-	for range min(h.Voices, maxVoices) {
-		cfg.Synthesizers = append(cfg.Synthesizers, recorded{})
+	for _, name := range h.Voices[:min(len(h.Voices), maxVoices)] {
+		cfg.Voices = append(cfg.Voices, NamedVoice{Name: name, Synthesizer: recorded{}})
 	}
 	cfg.Allowance, cfg.Codec = p, codec
 	if h.VAD != nil {

@@ -67,11 +67,11 @@ type Config struct {
 	Detector func() VoiceDetector
 	VAD      protocol.VAD
 
-	// Synthesizers speak the answers of clients that want to hear them: the first one, and the next when one fails.
+	// Voices speak the answers of clients that want to hear them: the first one, and the next when one fails.
 	// None: answers are text alone.
-	Synthesizers []Synthesizer
-	Codec        speech.Codec // for clients that want Opus; nil: they are told that there is none
-	Allowance    Allowance    // what the audio of agent-backed turns is taken from; nil is without limit
+	Voices    []NamedVoice
+	Codec     speech.Codec // for clients that want Opus; nil: they are told that there is none
+	Allowance Allowance    // what the audio of agent-backed turns is taken from; nil is without limit
 
 	MaxAudio    time.Duration // of one turn; default 10 minutes
 	Recognise   time.Duration // how long the final transcript may take after the commit; default 30 s
@@ -98,6 +98,12 @@ type Config struct {
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts nothing
 	Tracer  trace.Tracer // takes a span a turn (trace.go); nil: none
+}
+
+// NamedVoice is a voice as clients know it.
+type NamedVoice struct {
+	Name        string // what session.start asks for
+	Synthesizer Synthesizer
 }
 
 // NamedEngine is an agent as clients know it.

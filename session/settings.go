@@ -25,6 +25,7 @@ func (t settings) asked() protocol.SessionStart {
 	return protocol.SessionStart{
 		Turns: string(t.turns), Agent: t.terms.Agent, Interrupt: &interrupt, Approvals: &approvals,
 		Audio:         &protocol.AudioFormats{Input: &input, Output: t.terms.Audio.Output},
+		Voice:         t.terms.Voice,
 		TurnDetection: t.terms.TurnDetection, VAD: t.terms.VAD,
 		Room: t.terms.Room,
 	}
@@ -59,6 +60,48 @@ func (c *Config) agentNames() string {
 	return strings.Join(names, ", ")
 }
 
+// hasVoice says whether there is a voice of that name.
+func (c *Config) hasVoice(name string) bool {
+	return slices.ContainsFunc(c.Voices, func(v NamedVoice) bool { return v.Name == name })
+}
+
+// voiceName is that of the voice that a client gets who does not ask; empty where there is none.
+func (c *Config) voiceName() string {
+	if len(c.Voices) == 0 {
+		return ""
+	}
+	return c.Voices[0].Name
+}
+
+func (c *Config) voiceNames() string {
+	if len(c.Voices) == 0 {
+		return "no voice"
+	}
+	return strings.Join(c.voiceList(), ", ")
+}
+
+func (c *Config) voiceList() []string {
+	names := make([]string, 0, len(c.Voices))
+	for _, v := range c.Voices {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// voices are those that speak now: the one that was chosen, and where it fails the others in their order.
+func (s *Session) voices() []Synthesizer {
+	chosen := func(v NamedVoice) bool { return v.Name == s.settings.terms.Voice }
+	var list []Synthesizer
+	for _, first := range []bool{true, false} {
+		for _, v := range s.cfg.Voices {
+			if chosen(v) == first {
+				list = append(list, v.Synthesizer)
+			}
+		}
+	}
+	return list
+}
+
 // agent answers agent-backed turns now; nil where nobody does.
 func (s *Session) agent() *NamedEngine { return s.cfg.agent(s.settings.terms.Agent) }
 
@@ -70,7 +113,7 @@ var features = []string{"text", "audio_in", "resume", "history"}
 
 func featuresOf(cfg *Config) []string {
 	there := slices.Clip(features)
-	if len(cfg.Synthesizers) > 0 {
+	if len(cfg.Voices) > 0 {
 		there = append(there, "audio_out")
 	}
 	if cfg.Codec != nil {
@@ -98,6 +141,7 @@ func defaults(cfg *Config) settings {
 		Protocol:      2,
 		Turns:         string(turns),
 		Agent:         cfg.agentName(),
+		Voice:         cfg.voiceName(),
 		Audio:         protocol.AudioFormats{Input: &input},
 		TurnDetection: pressed,
 		Interrupt:     true,
@@ -135,6 +179,12 @@ func (t *settings) apply(ask protocol.SessionStart, cfg *Config) error {
 			return unsupported("agent", cfg.agentNames())
 		}
 		t.terms.Agent = ask.Agent
+	}
+	if ask.Voice != "" {
+		if !cfg.hasVoice(ask.Voice) {
+			return unsupported("voice", cfg.voiceNames())
+		}
+		t.terms.Voice = ask.Voice
 	}
 	if err := t.applyDetection(ask, cfg); err != nil {
 		return err
@@ -279,7 +329,7 @@ func (t *settings) applyOutput(out *protocol.Format, cfg *Config) error {
 	switch {
 	case out == nil:
 		return nil
-	case len(cfg.Synthesizers) == 0:
+	case len(cfg.Voices) == 0:
 		return unsupported("audio.output", "none: it has no voice. Run vela engines to see why")
 	}
 	if err := cfg.checkFormat("audio.output", out, highestOut); err != nil {
@@ -295,6 +345,6 @@ func unsupported(setting, there string) error {
 
 // asks says whether a session.start asks for anything.
 func asks(m protocol.SessionStart) bool {
-	return m.Turns != "" || m.Agent != "" || m.Audio != nil || m.TurnDetection != "" || m.VAD != nil || m.Interrupt != nil ||
+	return m.Turns != "" || m.Agent != "" || m.Audio != nil || m.Voice != "" || m.TurnDetection != "" || m.VAD != nil || m.Interrupt != nil ||
 		m.Approvals != nil || m.Room != "" || m.Language != "" || m.Metadata != nil
 }

@@ -177,11 +177,14 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 	return s, st.Token, nil
 }
 
-// stillThere is kept settings without what this process has not: the first agent stands in for one that is gone, text
+// stillThere is kept settings without what this process has not: the first agent stands in for one that is gone, so does the first voice, text
 // for a voice, PCM16 for Opus, and no room for a room. The client is told when it resumes.
 func stillThere(ask protocol.SessionStart, cfg *Config) protocol.SessionStart {
 	if cfg.agent(ask.Agent) == nil {
 		ask.Agent = ""
+	}
+	if !cfg.hasVoice(ask.Voice) {
+		ask.Voice = ""
 	}
 	if !cfg.detects() {
 		ask.TurnDetection, ask.VAD = "", nil
@@ -193,7 +196,7 @@ func stillThere(ask protocol.SessionStart, cfg *Config) protocol.SessionStart {
 		return ask
 	}
 	audio := *ask.Audio
-	if len(cfg.Synthesizers) == 0 {
+	if len(cfg.Voices) == 0 {
 		audio.Output = nil
 	}
 	if cfg.Codec == nil {

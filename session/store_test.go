@@ -120,7 +120,7 @@ func TestWhatIsGoneAfterARestart(t *testing.T) {
 		var m memory
 		cfg := m.config()
 		cfg.Agents = append(cfg.Agents, session.NamedEngine{Name: "other", Engine: echo.Engine{}})
-		cfg.Synthesizers = []session.Synthesizer{&drone{rate: 24000}}
+		cfg.Voices = named(&drone{rate: 24000})
 		c := start(t, cfg)
 		c.join()
 		ask := withVoice

@@ -45,11 +45,11 @@ func stagedTurn(t *testing.T, s stages, typedTurn bool) (m protocol.TurnMetrics,
 				yield(signal.TokenUsage{AgentID: "test", PromptTokens: 30, CompletionTokens: 4}, nil) && sleep(ctx, time.Hour) == nil
 		})
 		cfg, registry := measured(agentBacked(hears, answers))
-		cfg.Synthesizers = []session.Synthesizer{voiceFunc(func(ctx context.Context, text string, yield func(speech.Chunk, error) bool) {
+		cfg.Voices = named(voiceFunc(func(ctx context.Context, text string, yield func(speech.Chunk, error) bool) {
 			if sleep(ctx, s.sound) == nil {
 				(&drone{rate: 24000}).Synthesize(ctx, text)(yield)
 			}
-		})}
+		}))
 		cfg.Journal = func() io.WriteCloser { return &journal }
 		c := &traced{spans: tracetest.NewInMemoryExporter(), began: time.Now()}
 		cfg.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(c.spans)).Tracer("test")

@@ -318,7 +318,7 @@ func configOf2(t *testing.T, text string) session.Config {
 	for i := range cfg.Agents {
 		cfg.Agents[i].Ponder, cfg.Agents[i].Filler = ponder, filler
 	}
-	cfg.Synthesizers = voices
+	cfg.Voices = named(voices...)
 	if recogniser != nil {
 		cfg.Transcriber = recogniser
 	}

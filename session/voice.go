@@ -72,11 +72,12 @@ type voice struct {
 	firstSent    time.Time   // zero until then
 	lastSent     time.Time
 
-	whole  bool // the answer's text is
-	closed bool // say is
-	failed int  // voices that have
-	mute   bool // every voice has failed: the rest is text alone
-	lost   bool // the client plays no more: the rest is text that nobody has heard
+	whole  bool          // the answer's text is
+	closed bool          // say is
+	voices []Synthesizer // who speaks it: the first, and the next where one fails
+	failed int           // how many of them have
+	mute   bool          // every voice has failed: the rest is text alone
+	lost   bool          // the client plays no more: the rest is text that nobody has heard
 
 	filler filler
 }
@@ -107,10 +108,10 @@ type offered struct{}
 // startVoice begins the sound of an answer, if the client wants any.
 func (s *Session) startVoice(ctx context.Context, a *answer) {
 	out := s.settings.terms.Audio.Output
-	if out == nil || a.mocked || len(s.cfg.Synthesizers) == 0 {
+	if out == nil || a.mocked || len(s.cfg.Voices) == 0 {
 		return
 	}
-	a.voice = &voice{rate: out.Rate, say: make(chan speech.Sentence), pieces: make(chan piece, 4)}
+	a.voice = &voice{rate: out.Rate, voices: s.voices(), say: make(chan speech.Sentence), pieces: make(chan piece, 4)}
 	v := a.voice
 	if out.Encoding == encodingOpus {
 		var err error
@@ -120,7 +121,7 @@ func (s *Session) startVoice(ctx context.Context, a *answer) {
 			return
 		}
 	}
-	s.spawn(func() { v.run(ctx, s.cfg.Synthesizers) })
+	s.spawn(func() { v.run(ctx, v.voices) })
 }
 
 // run synthesizes the sentences until there are no more. It is the child.

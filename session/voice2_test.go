@@ -244,7 +244,7 @@ func TestSoundThatWaitsCostsNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cfg := version2(agentBacked(nil, c.agent))
 				var k ticks
-				cfg.Synthesizers, cfg.Journal = []session.Synthesizer{c.voice}, func() io.WriteCloser { return &k }
+				cfg.Voices, cfg.Journal = named(c.voice), func() io.WriteCloser { return &k }
 				p := &player{client: start(t, cfg)}
 				p.onSend = p.hear
 				p.join()
@@ -576,7 +576,7 @@ func TestACrashWhileItSpeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m memory
 		cfg := m.configOf(tells(story))
-		cfg.Synthesizers = []session.Synthesizer{&drone{rate: 24000}}
+		cfg.Voices = named(&drone{rate: 24000})
 		p := &player{client: start(t, cfg)}
 		p.onSend = func(e session.Event) {
 			p.hear(e)
@@ -597,7 +597,7 @@ func TestACrashWhileItSpeaks(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			crashed := memory{events: slices.Clone(events[:k+1]), state: state}
 			cfg := crashed.configOf(tells(story))
-			cfg.Synthesizers = []session.Synthesizer{&drone{rate: 24000}}
+			cfg.Voices = named(&drone{rate: 24000})
 			s, _, err := session.Restore(cfg, session.Stored{ID: sessionID, State: state, Events: crashed.events})
 			if err != nil {
 				t.Fatal(err)

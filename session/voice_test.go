@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -69,11 +70,20 @@ type player struct {
 
 var withVoice = protocol.SessionStart{Audio: &protocol.AudioFormats{Output: &protocol.Format{Encoding: "pcm16", Rate: 24000, Framing: "json"}}}
 
+// named are voices as a session has them: voice1, voice2, …
+func named(voices ...session.Synthesizer) []session.NamedVoice {
+	var list []session.NamedVoice
+	for i, v := range voices {
+		list = append(list, session.NamedVoice{Name: fmt.Sprintf("voice%d", i+1), Synthesizer: v})
+	}
+	return list
+}
+
 // listener joins a session that answers with e and speaks with the voices.
 func listener(t *testing.T, e engine, voices ...session.Synthesizer) *player {
 	t.Helper()
 	cfg := version2(agentBacked(nil, e))
-	cfg.Synthesizers = voices
+	cfg.Voices = named(voices...)
 	p := &player{client: start(t, cfg)}
 	p.onSend = p.hear
 	p.join()
@@ -188,7 +198,7 @@ func TestNobodyHearsWhoDoesNotAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := version2(agentBacked(nil, tells(story)))
 		voice := &drone{rate: 24000}
-		cfg.Synthesizers = []session.Synthesizer{voice}
+		cfg.Voices = named(voice)
 		c := start(t, cfg)
 		c.join()
 		c.send(typed("when?"))
@@ -442,7 +452,7 @@ func TestAVoiceThatWaitsIsQuiet(t *testing.T) {
 			var journal file
 			synctest.Test(t, func(t *testing.T) {
 				cfg := version2(agentBacked(nil, c.engine))
-				cfg.Synthesizers = []session.Synthesizer{c.voice}
+				cfg.Voices = named(c.voice)
 				cfg.Journal = func() io.WriteCloser { return &journal }
 				p := &player{client: start(t, cfg)}
 				p.onSend = p.hear
@@ -465,4 +475,37 @@ func TestAVoiceThatWaitsIsQuiet(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever has chosen a voice hears that one, and where it fails the first of the others; the choice outlives a change of other settings.
+func TestAChosenVoice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := &drone{rate: 24000}, &drone{rate: 24000}
+		p := listener(t, tells(story), first, second)
+		if got, _ := last[protocol.SessionReady](p); got.Voice != "voice1" {
+			t.Errorf("without a word the voice is %q", got.Voice)
+		}
+		p.send(protocol.SessionStart{Voice: "nobody"})
+		synctest.Wait()
+		if e, _ := last[protocol.Error](p); e.Code != protocol.CodeUnsupported || !strings.Contains(e.Message, "voice1, voice2") {
+			t.Errorf("a voice that is not there: %+v", e)
+		}
+		p.send(protocol.SessionStart{Voice: "voice2"})
+		p.send(withVoice)
+		synctest.Wait()
+		if got, _ := last[protocol.SessionReady](p); got.Voice != "voice2" {
+			t.Errorf("the voice is %q", got.Voice)
+		}
+		p.send(typed("when?"))
+		p.play(10 * time.Second)
+		if first.spoke.Load() != 0 || second.spoke.Load() == 0 {
+			t.Errorf("the voices spoke %d and %d sentences", first.spoke.Load(), second.spoke.Load())
+		}
+		second.fails = func(int, int) error { return errSecret }
+		p.send(typed("when?"))
+		p.play(10 * time.Second)
+		if first.spoke.Load() == 0 {
+			t.Error("nobody speaks where the chosen voice fails")
+		}
+	})
 }

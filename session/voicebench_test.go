@@ -56,7 +56,7 @@ var benchTalk = strings.Repeat("The tide turns at three, and then we sail around
 func talking(text string) *Session {
 	return New(Config{
 		ID: "bench", Version: 2, Turns: Agent, Mock: deterministic.Engine{}, Log: slog.New(slog.DiscardHandler),
-		Transcriber: listens{}, Synthesizers: []Synthesizer{hummer{}}, Agents: []NamedEngine{{Name: "a", Engine: teller(text)}},
+		Transcriber: listens{}, Voices: []NamedVoice{{"hummer", hummer{}}}, Agents: []NamedEngine{{Name: "a", Engine: teller(text)}},
 	})
 }
 

@@ -518,9 +518,11 @@ func converse(t *testing.T, seed uint64) (cuts int) {
 	}
 	cfg.Agents[0].Filler, cfg.Agents[0].FillerAfter = aWhile, 250*time.Millisecond
 	fails := pick(r, 0, 0, 6)
+	var soloists []session.Synthesizer
 	for range 1 + r.IntN(2) {
-		cfg.Synthesizers = append(cfg.Synthesizers, &soloist{of: c, pause: pause, fails: fails})
+		soloists = append(soloists, &soloist{of: c, pause: pause, fails: fails})
 	}
+	cfg.Voices = named(soloists...)
 	cl := start(t, cfg)
 	p := &person{t: t, r: r, session: cl.session, choir: c, open: open, left: 1 + r.IntN(40), next: 0}
 	p.here = &wire{person: p}
@@ -594,6 +596,7 @@ var coughs, spokenOver atomic.Int64
 var phrases atomic.Int64
 
 func TestRandomCutsWhileAnswersAreSpoken(t *testing.T) {
+	t.Parallel() // the long ones beside one another
 	most := 10_000
 	if testing.Short() {
 		most = 500

@@ -171,6 +171,28 @@ test('the switch: off, an answer is text at once; on again, it is heard', async 
   assert.ok((await output(page)).frames.length > 100);
 });
 
+test('another voice is chosen, speaks the next answer, and is chosen still in the next visit', async (t) => {
+  const { page, wire } = await visitHeard(t);
+  const voice = page.getByLabel('Who speaks');
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await voice.selectOption('flite-rms');
+  await page.locator('#voice').getByText('Spoken by Flite, rms.').waitFor();
+  await page.keyboard.press('Escape');
+  const length = async (id) => {
+    await ask(page, 'how far is the harbour');
+    await over(wire, 'response.completed', id);
+    return sent(wire, id).length;
+  };
+  const rms = await length('r1');
+  await page.reload();
+  await page.getByRole('button', { name: 'Settings' }).click();
+  assert.equal(await voice.inputValue(), 'flite-rms');
+  await voice.selectOption('flite');
+  await page.locator('#voice').getByText('Spoken by Flite, US English.').waitFor();
+  await page.keyboard.press('Escape');
+  assert.notEqual(await length('r2'), rms); // another voice takes another time
+});
+
 test('a hundred interruptions at random: what is kept as heard is what was played', async (t) => {
   // Four pages at a time: most of it is waiting for sound.
   await Promise.all([1, 2, 3, 4].map(() => interrupted(t, 25)));

@@ -11,7 +11,8 @@
 // The methods of Bus and Session may be called from any goroutine. [Session.AppendAsync] never waits; all that waits
 // takes a context and ends with it. Everything is bounded: what is kept of a conversation, and what is on its way.
 //
-// [Signals] is the log of signals, a stream of its own with one subject, for which being quick goes before being kept.
+// [Signals] is the log of signals, which is read from memory. It has a stream of its own where the bus outlives the
+// process; being quick goes before being kept.
 //
 // On the wire the conversations are two streams, whose messages lie on vela.session.<id>.event and vela.session.<id>.state. One
 // message carries the events that gathered while the one before was on its way, and is taken only if the subject's last
@@ -43,6 +44,8 @@ type Config struct {
 	// MaxBytes bounds all the events together; [ErrFull] is what comes after. 0 means 1 GiB in memory, and elsewhere
 	// whatever the disk has.
 	MaxBytes int64
+	// Metrics counts signals. Nil counts nothing.
+	Metrics *Metrics
 	// Log gets what the server and the connection have to say. Nil discards it.
 	Log *slog.Logger
 }
@@ -66,6 +69,7 @@ var ackWait = 5 * time.Second
 // Bus is an open store of conversations.
 type Bus struct {
 	log      *slog.Logger
+	metrics  *Metrics
 	embedded *embedded // nil where the server is elsewhere
 	nc       *nats.Conn
 	js       jetstream.JetStream
@@ -84,7 +88,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if c.Dir != "" && c.URL != "" {
 		return nil, errors.New("bus: a folder and an address exclude each other: leave one of them empty")
 	}
-	b := &Bus{log: c.Log, storage: jetstream.FileStorage}
+	b := &Bus{log: c.Log, metrics: c.Metrics, storage: jetstream.FileStorage}
 	b.life, b.over = context.WithCancel(context.Background())
 	if c.URL == "" && c.Dir == "" {
 		b.storage = jetstream.MemoryStorage
@@ -228,6 +232,9 @@ func (b *Bus) ready() error {
 	}
 	return nil
 }
+
+// lasts says whether what is kept outlives the process.
+func (b *Bus) lasts() bool { return b.storage == jetstream.FileStorage }
 
 // lost is told that an answer did not come.
 func (b *Bus) lost() {

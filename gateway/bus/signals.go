@@ -14,31 +14,36 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The log of signals is one stream with one subject, since the type of a signal can be any string: it stays in the body.
+// Where the bus outlives the process the log is one stream with one subject, since the type of a signal can be any
+// string: it stays in the body.
 const (
 	signalStream  = "VELA_SIGNALS"
 	signalSubject = "vela.signal"
 )
 
-// What the log keeps, and what may be on its way to it.
+// What the log keeps, and what may be on its way to its stream.
 const (
 	// KeptSignals is how many signals the log keeps; the oldest one goes for each that comes beyond.
 	KeptSignals = 10_000
 
-	maxSignalBytes = 256 << 20 // of all that is kept: fewer signals, if they are long
+	maxSignalBytes = 64 << 20 // of all that is kept: fewer signals, if they are long
 	maxOnTheWay    = 4096
 )
 
 // Signals is the log of signals: the last 10,000, in the order in which they were appended. Any number of readers follow
 // it, each from where it stood, and none of them holds up those who append or one another.
+//
+// All that is read is in memory. Where the bus outlives the process a signal goes to the stream first, and is there for
+// readers once that has it, so that a place that a reader has been told is good after a restart as well.
 type Signals struct {
 	bus   *Bus
 	epoch string
+	ring  ring
 
 	mu       sync.Mutex
-	onTheWay map[uint64]func() // what takes the question for each back
-	last     uint64            // number of the last one sent
-	heard    time.Time         // when the store answered last, or had nothing to answer
+	last     uint64            // number of the last one that was taken
+	onTheWay map[uint64]func() // to the stream, by number; what takes the question back
+	heard    time.Time         // when the stream answered last, or had nothing to answer
 	dropped  uint64
 	failing  bool
 }
@@ -75,8 +80,13 @@ type Entry struct {
 	Missed uint64
 }
 
-// Signals opens the log, and makes it where it is missing.
+// Signals opens the log, with what is kept of it. It may be called once for a bus.
 func (b *Bus) Signals(ctx context.Context) (*Signals, error) {
+	l := &Signals{bus: b, onTheWay: map[uint64]func(){}, heard: time.Now()}
+	if !b.lasts() {
+		l.epoch = epoch(time.Now())
+		return l, nil
+	}
 	config := jetstream.StreamConfig{
 		Name:        signalStream,
 		Description: "The last signals of Vela's pipeline.",
@@ -89,29 +99,35 @@ func (b *Bus) Signals(ctx context.Context) (*Signals, error) {
 	if err := b.ensure(ctx, config); err != nil {
 		return nil, err
 	}
-	s, err := b.js.Stream(ctx, signalStream)
-	if err != nil {
-		return nil, fmt.Errorf("bus: open the log of signals: %w", err)
+	if err := l.restore(ctx); err != nil {
+		return nil, fmt.Errorf("bus: read the log of signals: %w", err)
 	}
-	return &Signals{
-		bus: b, onTheWay: map[uint64]func(){}, heard: time.Now(),
-		epoch: strconv.FormatInt(s.CachedInfo().Created.UnixMicro(), 36),
-	}, nil
+	return l, nil
 }
 
+// restore reads what the stream has.
+func (l *Signals) restore(ctx context.Context) error {
+	s, err := l.bus.js.Stream(ctx, signalStream)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	info := s.CachedInfo()
+	l.epoch, l.ring.last = epoch(info.Created), info.State.LastSeq
+	return l.bus.each(ctx, signalStream, info.State.LastSeq, func(m jetstream.Msg, seq uint64) error {
+		l.ring.add(seq, m.Data())
+		return nil
+	})
+}
+
+// epoch names a life of the log by when it began.
+func epoch(began time.Time) string { return strconv.FormatInt(began.UnixMicro(), 36) }
+
 // Append hands a signal's JSON to the log. It never waits: what the log cannot take is dropped and counted, be it that
-// 4,096 signals are on their way already, that the disk is full, or that the store is not there. text belongs to the log
-// until it is stored, and so must not change any more.
+// 4,096 signals are on their way already, that the disk is full, or that the store is not there. text is the log's from
+// then on, and must not change any more.
 func (l *Signals) Append(text []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.onTheWay) == 0 {
-		l.heard = time.Now()
-	}
-	if len(l.onTheWay) >= maxOnTheWay && !l.giveUp() {
-		l.drop(ErrBehind)
-		return
-	}
 	if err := l.bus.ready(); err != nil {
 		l.drop(err)
 		return
@@ -120,13 +136,31 @@ func (l *Signals) Append(text []byte) {
 		l.drop(ErrTooLarge)
 		return
 	}
+	if l.bus.lasts() {
+		l.send(text)
+		return
+	}
+	l.last++
+	l.take(l.last, text)
+}
+
+// send has the stream take a signal. mu is held.
+func (l *Signals) send(text []byte) {
+	if len(l.onTheWay) == 0 {
+		l.heard = time.Now()
+	}
+	if len(l.onTheWay) >= maxOnTheWay && !l.giveUp() {
+		l.drop(ErrBehind)
+		return
+	}
 	l.last++
 	number := l.last
 	forget, err := l.bus.answers.ask(&nats.Msg{Subject: signalSubject, Data: text}, func(m *nats.Msg, err error) {
+		var seq uint64
 		if err == nil {
-			_, err = stored(m)
+			seq, err = stored(m)
 		}
-		l.answered(number, err)
+		l.answered(number, seq, text, err)
 	})
 	if err != nil {
 		l.drop(err)
@@ -135,17 +169,30 @@ func (l *Signals) Append(text []byte) {
 	l.onTheWay[number] = forget
 }
 
-// answered takes the answer for one signal. It waits for Append to be done with it.
-func (l *Signals) answered(number uint64, err error) {
-	l.mu.Lock()
+// answered takes the stream's answer for one signal. Answers come in the order of the stream.
+func (l *Signals) answered(number, seq uint64, text []byte, err error) {
+	l.mu.Lock() // once send is done with it
 	defer l.mu.Unlock()
 	delete(l.onTheWay, number)
 	l.heard = time.Now()
+	if err == nil && seq <= l.ring.end() {
+		err = errAnew
+	}
 	if err != nil {
 		l.drop(err)
 		return
 	}
+	l.take(seq, text)
+}
+
+// errAnew means that no place which readers know is good any more.
+var errAnew = errors.New("bus: somebody has made the stream " + signalStream + " anew: restart the gateway")
+
+// take has readers see a signal. mu is held.
+func (l *Signals) take(seq uint64, text []byte) {
 	l.failing = false
+	l.bus.metrics.took()
+	l.ring.add(seq, text)
 }
 
 // giveUp forgets what is on its way once no answer has come for long. mu is held.
@@ -158,6 +205,7 @@ func (l *Signals) giveUp() bool {
 		forget()
 		delete(l.onTheWay, number)
 		l.dropped++
+		l.bus.metrics.lost()
 	}
 	return true
 }
@@ -165,6 +213,7 @@ func (l *Signals) giveUp() bool {
 // drop counts a signal that is not kept, and says why for the first one. mu is held.
 func (l *Signals) drop(why error) {
 	l.dropped++
+	l.bus.metrics.lost()
 	if !l.failing && !errors.Is(why, ErrClosed) {
 		l.failing = true
 		l.bus.log.Warn("signals are not kept in the log", "error", why)
@@ -178,37 +227,21 @@ func (l *Signals) Dropped() uint64 {
 	return l.dropped
 }
 
-// End is the place behind the last signal.
-func (l *Signals) End(ctx context.Context) (Place, error) {
-	s, err := l.stream(ctx)
-	if err != nil {
-		return Place{}, err
-	}
-	return Place{l.epoch, s.CachedInfo().State.LastSeq}, nil
-}
-
-func (l *Signals) stream(ctx context.Context) (jetstream.Stream, error) {
+// End is the place behind the last signal. The error is [ErrClosed].
+func (l *Signals) End() (Place, error) {
 	if l.bus.answers.closed() {
-		return nil, ErrClosed
+		return Place{}, ErrClosed
 	}
-	s, err := l.bus.js.Stream(ctx, signalStream)
-	if err != nil {
-		return nil, fmt.Errorf("bus: look at the log of signals: %w", ended(ctx, err))
-	}
-	return s, nil
+	return Place{l.epoch, l.ring.end()}, nil
 }
 
-// How much a reader of the log is sent ahead of what it has taken, and how long taking its leave may last.
-const (
-	readerAhead = 64
-	pullFor     = 10 * time.Second
-	pulse       = time.Second // a reader that hears nothing for two of them asks anew, from where it was
-	leaveWithin = time.Second
-)
+// readerAhead is how many signals a reader takes out of the log at once.
+const readerAhead = 64
 
 // Follow yields the signals behind a place, first those that are kept, then each as it comes, until ctx is done, the
 // reader leaves, or the bus is closed. The error, which is the last thing yielded, says which. A reader that is so slow
-// that signals are gone before it comes to them goes on with the oldest that is left.
+// that signals are gone before it comes to them goes on with the oldest that is left. Where it stands it needs next to no
+// memory and no goroutine.
 func (l *Signals) Follow(ctx context.Context, after Place) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if err := l.follow(ctx, after, func(e Entry) bool { return yield(e, nil) }); err != nil {
@@ -218,59 +251,49 @@ func (l *Signals) Follow(ctx context.Context, after Place) iter.Seq2[Entry, erro
 }
 
 func (l *Signals) follow(ctx context.Context, after Place, give func(Entry) bool) error {
-	s, err := l.stream(ctx)
-	if err != nil {
-		return err
-	}
+	defer l.bus.metrics.reads()()
+	known := after.epoch == l.epoch && after.seq <= l.ring.end() // otherwise it stands nowhere, and has missed nothing
 	seq := uint64(0)
-	if state := s.CachedInfo().State; after.epoch == l.epoch && after.seq <= state.LastSeq {
+	if known {
 		seq = after.seq
 	}
-	known := seq > 0 // where it stands; otherwise it has missed nothing
-	c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: seq + 1,
-	})
-	if err != nil {
-		return fmt.Errorf("bus: read the log of signals: %w", ended(ctx, err))
-	}
-	defer l.leave(s, c)
-	messages, err := c.Messages(jetstream.PullMaxMessages(readerAhead), jetstream.PullExpiry(pullFor), jetstream.PullHeartbeat(pulse))
-	if err != nil {
-		return fmt.Errorf("bus: read the log of signals: %w", ended(ctx, err))
-	}
-	defer messages.Stop()
-	stop := context.AfterFunc(l.bus.life, messages.Stop)
-	defer stop()
+	var some [readerAhead]logged
 	for {
-		m, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil && l.bus.answers.closed() {
-			return ErrClosed
+		n, added := l.ring.next(seq, some[:])
+		for _, k := range some[:n] {
+			if err := l.over(ctx); err != nil {
+				return err
+			}
+			e := Entry{Place: Place{l.epoch, k.seq}, Text: k.text}
+			if known {
+				e.Missed = k.seq - seq - 1
+			}
+			seq, known = k.seq, true
+			if !give(e) {
+				return nil
+			}
 		}
-		if err != nil {
-			return fmt.Errorf("bus: read the log of signals: %w", ended(ctx, err))
+		clear(some[:n])
+		if n == 0 {
+			select {
+			case <-added:
+			case <-ctx.Done():
+			case <-l.bus.life.Done():
+			}
 		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return fmt.Errorf("bus: read the log of signals: %w", err)
-		}
-		e := Entry{Place: Place{l.epoch, meta.Sequence.Stream}, Text: m.Data()}
-		if known {
-			e.Missed = meta.Sequence.Stream - seq - 1
-		}
-		seq, known = meta.Sequence.Stream, true
-		if !give(e) {
-			return nil
+		if err := l.over(ctx); err != nil {
+			return err
 		}
 	}
 }
 
-// leave has the server forget a reader at once, rather than after minutes.
-func (l *Signals) leave(s jetstream.Stream, c jetstream.Consumer) {
-	if l.bus.answers.closed() {
-		return
+// over is why reading ends, or nil.
+func (l *Signals) over(ctx context.Context) error {
+	if l.bus.life.Err() != nil {
+		return ErrClosed
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
-	defer cancel()
-	// It forgets a reader by itself, too, only later.
-	_ = s.DeleteConsumer(ctx, c.CachedInfo().Name)
+	if ctx.Err() != nil {
+		return fmt.Errorf("bus: read the log of signals: %w", context.Cause(ctx))
+	}
+	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 func signals(t testing.TB, b *Bus) *Signals {
@@ -75,7 +77,7 @@ func TestTheLogKeepsTheLast(t *testing.T) {
 	everywhere(t, func(t *testing.T, c Config, lasting bool) {
 		b := open(t, c)
 		l := signals(t, b)
-		if end, err := l.End(soon(t)); err != nil || end.seq != 0 {
+		if end, err := l.End(); err != nil || end.seq != 0 {
 			t.Errorf("the end of an empty log is %v, %v", end, err)
 		}
 		l.log(1, KeptSignals+321)
@@ -83,7 +85,7 @@ func TestTheLogKeepsTheLast(t *testing.T) {
 		wantSignals(t, all, 322, KeptSignals+321)
 		place := ParsePlace(all[99].Place.String())
 		wantSignals(t, read(t, l, place, KeptSignals+321), 422, KeptSignals+321)
-		if end, err := l.End(soon(t)); err != nil || end != all[len(all)-1].Place {
+		if end, err := l.End(); err != nil || end != all[len(all)-1].Place {
 			t.Errorf("the end is %v, %v, want %v", end, err, all[len(all)-1].Place)
 		}
 		must(t, b.Close())
@@ -102,7 +104,7 @@ func TestAReaderFollows(t *testing.T) {
 	everywhere(t, func(t *testing.T, c Config, _ bool) {
 		l := signals(t, open(t, c))
 		l.log(1, 3)
-		end, err := l.End(soon(t))
+		end, err := l.End()
 		must(t, err)
 		next := 4
 		l.log(4, 4)
@@ -116,36 +118,29 @@ func TestAReaderFollows(t *testing.T) {
 			}
 			l.Append(signalText(next))
 		}
-		s, err := l.stream(soon(t))
-		must(t, err)
-		if n := s.CachedInfo().State.Consumers; n != 0 {
-			t.Errorf("the server remembers %d readers that have left", n)
-		}
 	})
 }
 
 // Readers that stand still hold up nobody: what is appended is stored, others read all of it, and they themselves go on
 // later, and know how much they have missed.
 func TestNoReaderHoldsUpAnybody(t *testing.T) {
+	const total, many, still = KeptSignals + 1500, 50, 5
 	everywhere(t, func(t *testing.T, c Config, _ bool) {
 		l := signals(t, open(t, c))
-		const total = KeptSignals + 1500
 		l.Append(signalText(1))
-		var readers, standing sync.WaitGroup
-		stand, result := make(chan struct{}), make(chan error, 8)
-		var progress [8]atomic.Int64
-		reader := func(i int, stands bool) {
+		stand, result := make(chan struct{}), make(chan error, many)
+		var standing sync.WaitGroup
+		var progress [many]atomic.Int64
+		reader := func(i int, stands bool) error {
 			number := 0
 			for e, err := range l.Follow(soon(t), Place{}) {
 				if err != nil {
-					result <- err
-					return
+					return err
 				}
 				number += int(e.Missed) + 1
 				progress[i].Store(int64(number))
 				if want := signalText(number); !bytes.Equal(e.Text, want) || e.Missed > 0 && !stands {
-					result <- fmt.Errorf("%q after %d missed, want %q", e.Text, e.Missed, want)
-					return
+					return fmt.Errorf("%q after %d missed, want %q", e.Text, e.Missed, want)
 				}
 				if number == 1 {
 					standing.Done()
@@ -157,15 +152,15 @@ func TestNoReaderHoldsUpAnybody(t *testing.T) {
 					break
 				}
 			}
-			result <- nil
+			return nil
 		}
-		standing.Add(8)
-		for i := range 8 {
-			readers.Go(func() { reader(i, i < 5) })
+		standing.Add(many)
+		for i := range many {
+			go func() { result <- reader(i, i < still) }()
 		}
 		standing.Wait()
-		for from := 2; from <= total; from += 500 { // as fast as the three others read: they would miss some as well
-			for i := 5; i < 8; {
+		for from := 2; from <= total; from += 500 { // as fast as the others read: they would miss some as well
+			for i := still; i < many; {
 				if progress[i].Load() >= int64(from-KeptSignals/2) {
 					i++
 				} else if len(result) > 0 {
@@ -175,12 +170,11 @@ func TestNoReaderHoldsUpAnybody(t *testing.T) {
 			}
 			l.log(from, min(from+499, total))
 		}
-		for range 3 {
+		for range many - still {
 			must(t, <-result)
 		}
 		close(stand)
-		readers.Wait()
-		for range 5 {
+		for range still {
 			must(t, <-result)
 		}
 		if n := l.Dropped(); n != 0 {
@@ -211,7 +205,7 @@ func TestFollowEnds(t *testing.T) {
 		if err := ends(soon(t), func() {}); !errors.Is(err, ErrClosed) {
 			t.Errorf("a reader of a closed bus: %v", err)
 		}
-		if _, err := l.End(soon(t)); !errors.Is(err, ErrClosed) {
+		if _, err := l.End(); !errors.Is(err, ErrClosed) {
 			t.Errorf("the end of a closed log: %v", err)
 		}
 		l.Append(signalText(1))
@@ -219,6 +213,75 @@ func TestFollowEnds(t *testing.T) {
 			t.Error("what is appended to a closed log is not counted as dropped")
 		}
 	})
+}
+
+// Long signals take the places of more than one.
+func TestTheLogIsBoundedInBytes(t *testing.T) {
+	l := signals(t, open(t, Config{}))
+	long := bytes.Repeat([]byte("x"), 1<<20)
+	const fit = maxSignalBytes >> 20
+	for range fit + 10 {
+		l.Append(long)
+	}
+	all := 0
+	for e, err := range l.Follow(soon(t), Place{}) {
+		must(t, err)
+		if all++; all == 1 && e.Place.seq != 11 {
+			t.Errorf("the oldest is the signal %d, want 11", e.Place.seq)
+		}
+		if e.Place.seq == fit+10 {
+			break
+		}
+	}
+	l.log(1, 5)
+	for e, err := range l.Follow(soon(t), Place{}) {
+		must(t, err)
+		if e.Place.seq != 12 {
+			t.Errorf("behind a short one the oldest is the signal %d, want 12", e.Place.seq)
+		}
+		break
+	}
+	if all != fit {
+		t.Errorf("%d signals of 1 MiB are kept, want %d", all, fit)
+	}
+}
+
+// Who stood at the end of an empty log has missed all that went since; who stood nowhere has missed nothing.
+func TestWhoStoodAtTheBeginningKnowsWhatItMissed(t *testing.T) {
+	l := signals(t, open(t, Config{}))
+	end, err := l.End()
+	must(t, err)
+	l.log(1, KeptSignals+7)
+	for after, missed := range map[Place]uint64{end: 7, {}: 0, {"elsewhere", 3}: 0} {
+		for e, err := range l.Follow(soon(t), after) {
+			must(t, err)
+			if e.Missed != missed || !bytes.Equal(e.Text, signalText(8)) {
+				t.Errorf("behind %v comes %q after %d missed, want %d", after, e.Text, e.Missed, missed)
+			}
+			break
+		}
+	}
+}
+
+// Readers of a stream that somebody else has made anew are told nothing wrong, and the operator what to do.
+func TestAStreamMadeAnewIsNoticed(t *testing.T) {
+	var mu sync.Mutex
+	var said bytes.Buffer
+	b := open(t, Config{URL: startExternal(t, nil).url(), Log: slog.New(slog.NewTextHandler(&locked{&mu, &said}, nil))})
+	l := signals(t, b)
+	l.log(1, 3)
+	s, err := b.js.Stream(soon(t), signalStream)
+	must(t, err)
+	must(t, b.js.DeleteStream(soon(t), signalStream))
+	_, err = b.js.CreateStream(soon(t), s.CachedInfo().Config)
+	must(t, err)
+	l.log(4, 4)
+	mu.Lock()
+	defer mu.Unlock()
+	if n := l.Dropped(); n != 1 || !strings.Contains(said.String(), "restart the gateway") {
+		t.Errorf("%d were dropped, and it said %s", n, said.String())
+	}
+	wantSignals(t, read(t, l, Place{}, 3), 1, 3)
 }
 
 func TestPlaces(t *testing.T) {
@@ -298,7 +361,8 @@ func (l *locked) Write(p []byte) (int, error) {
 
 // Answers that never come do not keep the log from going on.
 func TestTheLogGivesUpOnAnswersThatDoNotCome(t *testing.T) {
-	l := signals(t, open(t, Config{}))
+	r := prometheus.NewRegistry()
+	l := signals(t, open(t, Config{Dir: t.TempDir(), Metrics: NewMetrics(r)}))
 	l.mu.Lock()
 	forgotten := 0
 	for n := range uint64(maxOnTheWay) {
@@ -318,6 +382,31 @@ func TestTheLogGivesUpOnAnswersThatDoNotCome(t *testing.T) {
 		t.Errorf("after the wait %d were dropped, %d questions taken back", l.Dropped(), forgotten)
 	}
 	wantSignals(t, read(t, l, Place{}, 5), 1, 5)
+	for range l.Follow(soon(t), Place{}) {
+		wantCounted(t, r, map[string]float64{
+			"vela_signals_total": 5, "vela_signals_dropped_total": 1 + maxOnTheWay, "vela_signal_readers": 1,
+		})
+		break
+	}
+	wantCounted(t, r, map[string]float64{"vela_signal_readers": 0})
+}
+
+// wantCounted looks at metrics.
+func wantCounted(t testing.TB, r *prometheus.Registry, want map[string]float64) {
+	t.Helper()
+	families, err := r.Gather()
+	must(t, err)
+	for _, f := range families {
+		m := f.GetMetric()[0]
+		got := m.GetCounter().GetValue() + m.GetGauge().GetValue() // it is one of them
+		if n, asked := want[f.GetName()]; asked && n != got {
+			t.Errorf("%s is %v, want %v", f.GetName(), got, n)
+		}
+		delete(want, f.GetName())
+	}
+	if len(want) > 0 {
+		t.Errorf("%v are not counted", want)
+	}
 }
 
 func BenchmarkSignals(b *testing.B) {

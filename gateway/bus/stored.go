@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -157,7 +158,7 @@ func (b *Bus) each(ctx context.Context, stream string, end uint64, do func(m jet
 	if err != nil {
 		return err
 	}
-	messages, err := c.Messages(jetstream.PullMaxBytes(max(readAhead, 2*int(b.nc.MaxPayload()))))
+	messages, err := c.Messages(jetstream.PullMaxBytes(max(readAhead, 2*int(b.nc.MaxPayload()))), jetstream.PullHeartbeat(pulse))
 	if err != nil {
 		return err
 	}
@@ -182,8 +183,13 @@ func (b *Bus) each(ctx context.Context, stream string, end uint64, do func(m jet
 	}
 }
 
-// readAhead is how much the server sends before it is asked for more, in bytes.
-const readAhead = 16 << 20
+const (
+	// readAhead is how much the server sends before it is asked for more, in bytes.
+	readAhead = 16 << 20
+	// pulse is how often the server says that it is there while there is nothing to send. Once in a great while, under
+	// load, it overlooks that it was asked; it is asked anew after two of them.
+	pulse = time.Second
+)
 
 // ended is why reading ended: the reason of the context rather than what the client makes of it.
 func ended(ctx context.Context, err error) error {

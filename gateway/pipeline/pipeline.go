@@ -124,8 +124,9 @@ func newWires(wires []Wire) []wireState {
 	return states
 }
 
-// Take runs one signal through. source is the id of where it came from, which wires name. now never goes back. The
-// signal's payload is kept, and must not change any more.
+// Take runs one signal through. source is the id of the source that it came through, empty if it came through none; wires
+// name that, or what the signal itself calls its source. now never goes back. The signal's payload is kept, and must not
+// change any more.
 func (p *Pipeline) Take(now time.Time, source string, r signal.Raw) []Command {
 	p.out = p.out[:0]
 	if !p.running {
@@ -133,7 +134,7 @@ func (p *Pipeline) Take(now time.Time, source string, r signal.Raw) []Command {
 	}
 	p.advance(now)
 	routes := p.wiring.routes[r.Type]
-	if len(routes) == 0 || !p.wiring.feeds(source, r.Type) {
+	if len(routes) == 0 || !p.wiring.feeds(source, r.Source, r.Type) {
 		return p.out
 	}
 	s := sample{r.Type, r.Payload}

@@ -106,8 +106,9 @@ func (w *Wiring) place() {
 	}
 }
 
-// feeds says whether the signals of a source count for a type. Where wires name the sources of a type, others do not.
-func (w *Wiring) feeds(source, typ string) bool {
+// feeds says whether the signals of a source count for a type. Where wires name the sources of a type, others do not; they
+// name one by its id, or by what its signals call it.
+func (w *Wiring) feeds(id, called, typ string) bool {
 	named := w.sources[typ]
-	return named == nil || named[source]
+	return named == nil || named[id] || named[called]
 }

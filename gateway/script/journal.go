@@ -102,8 +102,8 @@ func (w *scribe) begin() error {
 	if !w.lines.Scan() || json.Unmarshal(w.lines.Bytes(), &w.head) != nil || w.head.Journal == 0 {
 		return errors.New("this is no journal of a session: its first line says nothing about one")
 	}
-	if w.head.Journal != 1 {
-		return fmt.Errorf("this journal is of format %d; this program reads format 1", w.head.Journal)
+	if w.head.Journal != 2 {
+		return fmt.Errorf("this journal is of format %d; this program reads format 2", w.head.Journal)
 	}
 	w.state = protocol.Idle
 	w.add("# The session %s, from its journal.\n", w.head.ID)

@@ -89,7 +89,7 @@ func runText(t *testing.T, address, name, text string) {
 // A script does not wait twice for what took its time: once for the event, and again for the pause in which it came.
 func TestFromJournalWaitsOnce(t *testing.T) {
 	const (
-		head  = `{"journal":1,"id":"s","protocol":2,"turns":"deterministic","settings":null}` + "\n" + `{"at":1,"in":{"kind":"joined","peer":1}}` + "\n"
+		head  = `{"journal":2,"id":"s","protocol":2,"turns":"deterministic","settings":null}` + "\n" + `{"at":1,"in":{"kind":"joined","peer":1}}` + "\n"
 		state = `{"event":{"type":"session.state","payload":{"value":"idle"},"seq":1,"ts":1}}` + "\n"
 	)
 	audio := func(ms int) string {
@@ -109,11 +109,11 @@ func TestFromJournalWaitsOnce(t *testing.T) {
 }
 
 func TestFromJournalRefuses(t *testing.T) {
-	const head = `{"journal":1,"id":"s","protocol":2,"turns":"agent","settings":null}` + "\n"
+	const head = `{"journal":2,"id":"s","protocol":2,"turns":"agent","settings":null}` + "\n"
 	for journal, says := range map[string]string{
 		"":                    "no journal",
 		"{}":                  "no journal",
-		`{"journal":2}`:       "format 2",
+		`{"journal":1}`:       "format 1",
 		head + "{}\n":         "line 2 of the journal: neither an input nor an event",
 		head + "{\n{}\n":      "line 2 of the journal",
 		head + `{"event":{}}`: "line 2 of the journal",

@@ -10,9 +10,10 @@ import (
 )
 
 // The bounds of what waits to be written to one client. Past either, the client is a slow consumer: what waits is
-// dropped and the connection is closed with 4003. A version 2 client resumes, and loses nothing.
+// dropped and the connection is closed with 4003. A version 2 client resumes, and loses nothing. The number is far above
+// what an agent says at once that has its whole answer ready, a word an event; the bytes bound the memory.
 const (
-	maxWaiting      = 512
+	maxWaiting      = 4096
 	maxWaitingBytes = 1 << 20
 )
 

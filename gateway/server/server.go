@@ -3,7 +3,7 @@
 // Start at [New]; [Server.Serve] accepts connections until its context is done, then drains. One connection is a
 // socket (socket.go), which is a [session.Peer]; what waits to be written to it stands in its outbox (outbox.go);
 // sessions.go counts the sessions that run and waits for them; access.go says which pages may come in and auth.go who,
-// by what credential.go finds in a request; signals.go takes signals and streams them, run.go what they set off; tokens.go
+// by what credential.go finds in a request; signals.go takes signals and streams them, run.go what they set off, sources.go where else they come from; tokens.go
 // makes tokens, rooms.go is what LiveKit and its participants ask for, tls.go is for listening with a certificate.
 package server
 
@@ -41,6 +41,8 @@ type Config struct {
 	Discover    func(context.Context) any // what /api/discover/local answers, as JSON; nil: no such route
 	Signals     Signals                   // nil: there are none
 	Run         Run                       // nil: signals set nothing off
+	Sources     Sources                   // nil: there are none
+	Tap         Tap                       // nil: Claude Code has no hooks of ours
 	Ready       func() error              // nil once turns can be served; its error is shown at /readyz
 	Origins     []string                  // origins, such as "https://example.org", of other pages that may connect
 	MaxSessions int                       // default 1,000
@@ -153,6 +155,8 @@ func (s *Server) routes() {
 	}
 	s.signalRoutes()
 	s.runRoutes()
+	s.sourceRoutes()
+	s.tapRoutes()
 	s.page()
 }
 

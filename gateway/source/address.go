@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -15,22 +14,22 @@ import (
 // is connected to.
 func CheckURL(address string) error {
 	if len(address) > maxURL {
-		return fmt.Errorf("source: an address has at most %d bytes", maxURL)
+		return Mistake(fmt.Sprintf("An address has at most %d bytes.", maxURL))
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return errors.New("source: that is no address") // url.Error repeats it, and so a key that is in it
+		return Mistake("That is no address.") // url.Error repeats it, and so a key that is in it
 	}
 	switch u.Scheme {
 	case "http", "https", "ws", "wss":
 	default:
-		return errors.New("source: an address begins with http://, https://, ws:// or wss://")
+		return Mistake("An address begins with http://, https://, ws:// or wss://.")
 	}
 	switch {
 	case u.Hostname() == "":
-		return errors.New("source: the address names no host")
+		return Mistake("The address names no host.")
 	case u.User != nil:
-		return errors.New("source: the address has a user or a password in it; the key is set by itself")
+		return Mistake("The address has a user or a password in it. Leave that out, and set the key by itself.")
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
 		return CheckIP(ip)
@@ -39,7 +38,7 @@ func CheckURL(address string) error {
 }
 
 // ErrForbidden comes from an address that no source may have.
-var ErrForbidden = errors.New("source: this address is not for sources: it is of this link alone, of a cloud's metadata service, or of no single host")
+var ErrForbidden = Mistake("This address is not for sources: it is of this link alone, of a cloud's metadata service, or of no single host.")
 
 // What lies behind these is not for a program that anybody can send there. A person's own machine and network are, since
 // agents run there.

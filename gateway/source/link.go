@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 )
@@ -14,11 +15,21 @@ type Conn interface {
 	Close() error
 }
 
-// Refusal is an error that trying again does not mend, such as a wrong key.
+// Refusal is an error whose words are fit for whoever looks at a source: they name no address, no path and no key.
+// Refused says that trying again does not mend it, as with a wrong key.
 type Refusal interface {
 	error
 	Refused() bool
 }
+
+// fault is the [Refusal] of this package.
+type fault struct {
+	words string
+	final bool
+}
+
+func (f fault) Error() string { return f.words }
+func (f fault) Refused() bool { return f.final }
 
 // How a connection that broke is tried again: after 1 s, then twice as long each time up to 30 s, ten times in a row.
 const (
@@ -40,6 +51,12 @@ func (b *backoff) next() (time.Duration, bool) {
 	return wait, true
 }
 
+// A connection that does not last is taken up again all the same, but a source with several of them in a row says so.
+const (
+	lasting   = 10 * time.Second
+	manyBrief = 3
+)
+
 // Link keeps one connection, and takes it up again when it breaks. All three functions are called from the goroutine of
 // [Link.Run]; Hear and Show must not wait.
 type Link struct {
@@ -53,29 +70,42 @@ type Link struct {
 // has shown why.
 func (l Link) Run(ctx context.Context) {
 	var tries backoff
+	brief := 0 // connections in a row that did not last
+	l.Show(Connecting, "")
 	for {
-		l.Show(Connecting, "")
-		connected, err := l.once(ctx)
-		if connected {
+		lasted, left, err := l.once(ctx, brief)
+		switch {
+		case lasted >= lasting:
+			tries, brief = 0, 0
+		case lasted > 0:
 			tries = 0
+			brief++
 		}
 		var refusal Refusal
+		said := errors.As(err, &refusal)
 		switch {
 		case ctx.Err() != nil, errors.Is(err, io.EOF):
-			l.Show(Disconnected, "")
+			l.Show(Disconnected, left)
 			return
-		case errors.As(err, &refusal) && refusal.Refused():
+		case said && refusal.Refused():
 			l.Show(Failed, refusal.Error())
 			return
 		}
 		wait, more := tries.next()
-		if !more {
+		switch {
+		case !more && said:
+			l.Show(Failed, refusal.Error())
+			return
+		case !more:
 			l.Show(Failed, "The source cannot be reached. Is it running, and is the address right?")
 			return
-		}
-		if connected {
+		case said:
+			l.Show(Connecting, refusal.Error()+" It is tried again.")
+		case brief >= manyBrief:
+			l.Show(Connecting, unsteady(brief))
+		case lasted > 0:
 			l.Show(Connecting, "The connection broke; it is tried again.")
-		} else {
+		default:
 			l.Show(Connecting, "The source cannot be reached yet; it is tried again.")
 		}
 		if !pause(ctx, wait) {
@@ -85,18 +115,36 @@ func (l Link) Run(ctx context.Context) {
 	}
 }
 
-// once connects, and hears all there is.
-func (l Link) once(ctx context.Context) (connected bool, err error) {
+func unsteady(brief int) string {
+	return fmt.Sprintf("The connection broke %d times in a row within %d seconds of its beginning. Does the program at its other end restart?", brief, lasting/time.Second)
+}
+
+// once connects, and hears all there is. It returns how long the connection lasted, which is 0 if there was none, and what
+// is left behind, if its end says so.
+func (l Link) once(ctx context.Context, brief int) (lasted time.Duration, left string, err error) {
 	conn, err := l.Dial(ctx)
 	if err != nil {
-		return false, err
+		return 0, "", err
 	}
-	defer func() { _ = conn.Close() }() // what matters was heard
-	l.Show(Connected, "")
+	defer func() {
+		var said Refusal
+		if errors.As(conn.Close(), &said) {
+			left = said.Error()
+		}
+	}()
+	began, why := time.Now(), ""
+	if brief >= manyBrief {
+		why = unsteady(brief)
+	}
+	l.Show(Connected, why)
 	for {
 		message, err := conn.Next(ctx)
+		if why != "" && time.Since(began) >= lasting {
+			why = ""
+			l.Show(Connected, why)
+		}
 		if err != nil {
-			return true, err
+			return max(time.Since(began), 1), "", err
 		}
 		l.Hear(message)
 	}

@@ -92,16 +92,16 @@ func isMeta(message []byte) bool {
 }
 
 // Messages cuts an HTTP answer into messages: an event stream if its media type says so or it looks like one, and lines
-// of JSON otherwise. A message is valid until the next one is asked for.
-func Messages(body io.Reader, mediaType string) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
+// of JSON otherwise, which are events with nothing but data. A message is valid until the next one is asked for.
+func Messages(body io.Reader, mediaType string) iter.Seq2[stream.Event, error] {
+	return func(yield func(stream.Event, error) bool) {
 		head := make([]byte, 512)
 		events := mediaType == "text/event-stream"
-		if !events && mediaType != "application/x-ndjson" && mediaType != "application/json" {
+		if !knownKind(mediaType) {
 			n, err := io.ReadAtLeast(body, head, 1)
 			if n == 0 {
 				if err != nil && err != io.EOF {
-					yield(nil, err)
+					yield(stream.Event{}, err)
 				}
 				return
 			}
@@ -110,7 +110,7 @@ func Messages(body io.Reader, mediaType string) iter.Seq2[[]byte, error] {
 		}
 		if !events {
 			for line, err := range stream.Lines(body) {
-				if !yield(line, err) {
+				if !yield(stream.Event{Data: line}, err) {
 					return
 				}
 			}
@@ -120,11 +120,20 @@ func Messages(body io.Reader, mediaType string) iter.Seq2[[]byte, error] {
 			if err == nil && bytes.Equal(e.Data, done) {
 				continue
 			}
-			if !yield(e.Data, err) {
+			if !yield(e, err) {
 				return
 			}
 		}
 	}
+}
+
+// knownKind says whether a media type says what the messages are.
+func knownKind(mediaType string) bool {
+	switch mediaType {
+	case "text/event-stream", "application/x-ndjson", "application/json":
+		return true
+	}
+	return false
 }
 
 var done = []byte("[DONE]")

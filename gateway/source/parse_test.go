@@ -136,7 +136,7 @@ func TestMessages(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					got = append(got, string(m))
+					got = append(got, string(m.Data))
 				}
 				if !slices.Equal(got, x.want) {
 					t.Errorf("got %q, want %q", got, x.want)
@@ -397,7 +397,7 @@ func FuzzParsers(f *testing.F) {
 		}
 		for m, err := range Messages(bytes.NewReader(message), "") {
 			if err == nil {
-				if r, ok := (Plain{s, "s"}).Parse(m); ok {
+				if r, ok := (Plain{s, "s"}).Parse(m.Data); ok {
 					valid("message", r)
 				}
 			}

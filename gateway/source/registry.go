@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,15 +17,21 @@ const (
 	maxURL    = 2048 // bytes
 	maxTitle  = 128  // characters of a name
 	maxKey    = 4096 // bytes
+	maxModel  = 256  // bytes of a model's name
+
+	maxAdded = 1 << 30
 )
 
-var (
-	// ErrUnknown comes from an id of no source.
-	ErrUnknown = errors.New("source: there is no such source")
-	// ErrLocal comes from removing a source that was found on this machine.
-	ErrLocal = errors.New("source: a local source cannot be removed")
-	// ErrTooMany comes from adding more than 64 sources.
-	ErrTooMany = errors.New("source: there are 64 remote sources already: remove one first")
+// Mistake is an error of whoever asked for something: what is wrong, in words that may be shown to anybody.
+type Mistake string
+
+func (m Mistake) Error() string { return string(m) }
+
+// What is asked for in vain.
+const (
+	ErrUnknown Mistake = "There is no such source."
+	ErrLocal   Mistake = "A source that was found on this machine cannot be removed."
+	ErrTooMany Mistake = "There are 64 added sources already. Remove one first."
 )
 
 // Found is a service on this machine, as discovery has it.
@@ -47,12 +54,14 @@ type Registry struct {
 
 type entry struct {
 	Source
-	key  string
-	rate rate
+	key      string
+	declined bool // a person took the key away: none is filled in
+	meter    meter
 }
 
 // Update takes the results of a discovery. New services are added; known ones get their models, and are there or not;
-// those that were not found are not there. A source that is connected or connecting stays just as it is.
+// those that were not found are not there. A source that is connected or connecting stays just as it is, and one that
+// failed keeps saying why, for as long as it is there.
 func (r *Registry) Update(found []Found) {
 	for _, f := range found {
 		e := r.find(f.ID)
@@ -64,9 +73,14 @@ func (r *Registry) Update(found []Found) {
 			continue
 		}
 		e.Name, e.Protocol, e.URL, e.NeedsKey = f.Label, f.Protocol, f.URL, f.NeedsKey
-		e.State, e.Error = Unavailable, ""
+		switch {
+		case !f.Available:
+			e.State, e.Error = Unavailable, ""
+		case e.State != Failed:
+			e.State, e.Error = Disconnected, ""
+		}
 		if f.Available {
-			e.State, e.Models = Disconnected, slices.Clone(f.Models)
+			e.Models = slices.Clone(f.Models)
 			e.choose()
 		}
 	}
@@ -79,13 +93,10 @@ func (r *Registry) Update(found []Found) {
 
 func (e *entry) busy() bool { return e.State == Connected || e.State == Connecting }
 
-// choose keeps the chosen model as long as there is one of that name.
+// choose keeps the chosen model as long as there is one of that name, or none is listed.
 func (e *entry) choose() {
-	if !slices.Contains(e.Models, e.Model) {
-		e.Model = ""
-		if len(e.Models) > 0 {
-			e.Model = e.Models[0]
-		}
+	if len(e.Models) > 0 && !slices.Contains(e.Models, e.Model) {
+		e.Model = e.Models[0]
 	}
 }
 
@@ -103,16 +114,61 @@ func (r *Registry) Add(name, address string) (Source, error) {
 		name = u.Host
 	}
 	if !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxTitle {
-		return Source{}, fmt.Errorf("source: a name has at most %d characters", maxTitle)
+		return Source{}, Mistake(fmt.Sprintf("A name has at most %d characters.", maxTitle))
 	}
+	r.added++
+	return r.add(r.added, name, address), nil
+}
+
+func (r *Registry) add(number int, name, address string) Source {
 	e := &entry{Source: Source{
-		ID: fmt.Sprintf("remote:%d", r.added+1), Name: name, Colour: palette[r.added%len(palette)],
-		Protocol: Detect(address), URL: address, State: Disconnected,
+		ID: fmt.Sprint(remotePrefix, number), Name: name, Colour: palette[(number-1)%len(palette)],
+		Protocol: Detect(address), URL: address, State: Disconnected, Models: []string{},
 	}}
 	e.NeedsKey = e.Protocol == Anthropic || e.Protocol == Gateway
-	r.added++
 	r.remote = append(r.remote, e)
-	return e.Source, nil
+	return e.Source
+}
+
+const remotePrefix = "remote:"
+
+// Kept is what outlives the process: the added sources, without their keys.
+type Kept struct {
+	Added   int          `json:"added"` // so far, with those that were removed: no id is given twice
+	Sources []KeptSource `json:"sources"`
+}
+
+// KeptSource is one of [Kept].
+type KeptSource struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+// Keep is what there is to keep.
+func (r *Registry) Keep() Kept {
+	k := Kept{Added: r.added, Sources: []KeptSource{}}
+	for _, e := range r.remote {
+		k.Sources = append(k.Sources, KeptSource{e.ID, e.Name, e.URL})
+	}
+	return k
+}
+
+// Restore takes up what another process has kept. Of that, the registry has to have nothing yet. The error says which
+// source it did not take; the others are there.
+func (r *Registry) Restore(k Kept) error {
+	var wrong error
+	for _, s := range k.Sources {
+		number, err := strconv.Atoi(strings.TrimPrefix(s.ID, remotePrefix))
+		if err != nil || number < 1 || number > maxAdded || r.find(s.ID) != nil || len(r.remote) >= maxRemote || CheckURL(s.URL) != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("source: %.64q is not taken up again", s.ID))
+			continue
+		}
+		r.add(number, s.Name, s.URL)
+		r.added = max(r.added, number)
+	}
+	r.added = max(r.added, min(k.Added, maxAdded))
+	return wrong
 }
 
 // Remove forgets a remote source, with its key.
@@ -149,33 +205,42 @@ func (r *Registry) Upgrade(id string, p Protocol, models []string) error {
 	return nil
 }
 
-// Choose chooses one of a source's models.
+// Choose chooses one of a source's models; of a source that lists none, any.
 func (r *Registry) Choose(id, model string) error {
 	e := r.find(id)
 	switch {
 	case e == nil:
 		return ErrUnknown
-	case !slices.Contains(e.Models, model):
-		return fmt.Errorf("source: it has no model %.64q", model)
+	case len(e.Models) > 0 && !slices.Contains(e.Models, model), model == "", len(model) > maxModel, !utf8.ValidString(model):
+		return Mistake("The source has no such model.")
 	}
 	e.Model = model
 	return nil
 }
 
 // SetKey keeps a source's key, or forgets it with an empty one. found says that it was found on this machine, and not
-// given by a person: then it does not take the place of one.
+// given by a person: then it does not take the place of one, nor of one that a person took away.
 func (r *Registry) SetKey(id, key string, found bool) error {
 	e := r.find(id)
 	switch {
 	case e == nil:
 		return ErrUnknown
 	case len(key) > maxKey || strings.ContainsAny(key, "\r\n\x00"):
-		return fmt.Errorf("source: a key is one line of at most %d bytes", maxKey)
-	case found && e.key != "":
+		return Mistake(fmt.Sprintf("A key is one line of at most %d bytes.", maxKey))
+	case found && (e.key != "" || e.declined):
 		return nil
 	}
-	e.key, e.HasKey, e.TokenAutoFilled = key, key != "", found && key != ""
+	e.key, e.HasKey, e.TokenAutoFilled, e.declined = key, key != "", found && key != "", key == ""
 	return nil
+}
+
+// Paste keeps a key that was found on this machine, because a person said so.
+func (r *Registry) Paste(id, key string) error {
+	if err := r.SetKey(id, "", false); err != nil {
+		return err
+	}
+	r.find(id).declined = false
+	return r.SetKey(id, key, true)
 }
 
 // Key is a source's key, for whoever connects to it. It is never shown.
@@ -186,11 +251,27 @@ func (r *Registry) Key(id string) string {
 	return ""
 }
 
-// Count notes that a source has sent something.
-func (r *Registry) Count(id string, now time.Time) {
+// Count notes that a source has sent n signals.
+func (r *Registry) Count(id string, n int, now time.Time) {
 	if e := r.find(id); e != nil {
-		e.rate.add(now)
+		e.meter.add(n, now)
 	}
+}
+
+// Get is one source as it is now; false if there is none of that id.
+func (r *Registry) Get(id string, now time.Time) (Source, bool) {
+	e := r.find(id)
+	if e == nil {
+		return Source{}, false
+	}
+	return e.now(now), true
+}
+
+func (e *entry) now(now time.Time) Source {
+	s := e.Source
+	s.EventsPerSecond = e.meter.perSecond(now)
+	s.Models = append([]string{}, e.Models...)
+	return s
 }
 
 // List is all sources as they are now.
@@ -198,10 +279,7 @@ func (r *Registry) List(now time.Time) []Source {
 	all := make([]Source, 0, len(r.local)+len(r.remote))
 	for _, list := range [][]*entry{r.local, r.remote} {
 		for _, e := range list {
-			s := e.Source
-			s.EventsPerSecond = e.rate.perSecond(now)
-			s.Models = append([]string{}, e.Models...)
-			all = append(all, s)
+			all = append(all, e.now(now))
 		}
 	}
 	return all
@@ -222,9 +300,9 @@ func (r *Registry) find(id string) *entry {
 // and OpenClaw when it is there and its token is known.
 func AutoConnect(s Source) bool {
 	switch s.ID {
-	case "local:claude-code":
+	case ClaudeCodeID:
 		return s.State == Disconnected
-	case "local:openclaw":
+	case OpenClawID:
 		return s.State == Disconnected && s.HasKey
 	}
 	return false

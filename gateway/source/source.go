@@ -71,12 +71,18 @@ type Source struct {
 	TokenAutoFilled bool     `json:"tokenAutoFilled,omitempty"`
 }
 
+// The ids of the two sources that may connect by themselves; see [AutoConnect].
+const (
+	ClaudeCodeID = "local:claude-code"
+	OpenClawID   = "local:openclaw"
+)
+
 // The colours of local sources, by their ids; a MIDI device has that of all of them.
 var localColours = map[string]string{
-	"local:claude-code": "#d97757",
-	"local:openclaw":    "#e5484d",
-	"local:lm-studio":   "#6e56cf",
-	"local:ollama":      "#3e8e7e",
+	ClaudeCodeID:      "#d97757",
+	OpenClawID:        "#e5484d",
+	"local:lm-studio": "#6e56cf",
+	"local:ollama":    "#3e8e7e",
 }
 
 const midiColour = "#c2a83e"

@@ -33,7 +33,11 @@ var services = []Found{
 func states(r *Registry) []string {
 	var all []string
 	for _, s := range r.List(time.Unix(1, 0)) {
-		all = append(all, fmt.Sprintf("%s %s %s %s", strings.TrimPrefix(s.ID, "local:"), s.State, strings.Join(s.Models, ","), s.Model))
+		said := fmt.Sprintf("%s %s %s %s", strings.TrimPrefix(s.ID, "local:"), s.State, strings.Join(s.Models, ","), s.Model)
+		if s.Error != "" {
+			said += " " + s.Error
+		}
+		all = append(all, said)
 	}
 	return all
 }
@@ -72,9 +76,13 @@ func TestSynchronisation(t *testing.T) {
 			func(r *Registry) { r.Update(services) }, changed(func(f []Found) { f[1].Available = true }),
 			[]string{"claude-code disconnected  ", "openclaw disconnected  ", "ollama disconnected a,b a"},
 		},
-		"a failure is forgotten": {
+		"one that failed keeps saying so": {
 			func(r *Registry) { r.Update(services); _ = r.Set("local:ollama", Failed, "broken") }, services,
-			[]string{"claude-code disconnected  ", "openclaw unavailable  ", "ollama disconnected a,b a"},
+			[]string{"claude-code disconnected  ", "openclaw unavailable  ", "ollama error a,b a broken"},
+		},
+		"until it is gone": {
+			func(r *Registry) { r.Update(services); _ = r.Set("local:ollama", Failed, "broken") }, services[:2],
+			[]string{"claude-code disconnected  ", "openclaw unavailable  ", "ollama unavailable a,b a"},
 		},
 		"a connected one is not touched, models included": {
 			func(r *Registry) { r.Update(services); _ = r.Set("local:ollama", Connected, "") }, changed(func(f []Found) { f[2].Models = []string{"c"} }),
@@ -236,16 +244,16 @@ func TestEventsPerSecond(t *testing.T) {
 	}
 	want(0, 0)
 	for ms := range 500 {
-		r.Count("local:ollama", at(ms))
+		r.Count("local:ollama", 1, at(ms))
 	}
-	r.Count("none", at(0))
+	r.Count("none", 1, at(0))
 	want(499, 500)
 	want(999, 500)
 	want(1000, 400)
 	want(1450, 0)
-	r.Count("local:ollama", at(60_000))
+	r.Count("local:ollama", 1, at(60_000))
 	want(60_000, 1)
 	want(61_000, 0)
-	r.Count("local:ollama", at(59_000)) // a clock that goes back spoils nothing
+	r.Count("local:ollama", 1, at(59_000)) // a clock that goes back spoils nothing
 	want(61_000, 1)
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -34,7 +35,8 @@ type Config struct {
 	AgentID     string      // who the signals are from; "anthropic" if empty
 
 	stream.Timeouts
-	Retries int // as in stream.Config
+	Retries int                                                                  // as in stream.Config
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error) // as in stream.Config
 }
 
 // apiVersion is the version of the API that this package speaks.
@@ -75,7 +77,7 @@ func New(cfg Config) (*Model, error) {
 		header.Set("X-Api-Key", cfg.Key)
 	}
 	client, err := stream.New(stream.Config{
-		BaseURL: cfg.BaseURL, Header: header, Secrets: []string{cfg.Key}, Timeouts: cfg.Timeouts, Retries: cfg.Retries,
+		BaseURL: cfg.BaseURL, Header: header, Secrets: []string{cfg.Key}, Timeouts: cfg.Timeouts, Retries: cfg.Retries, Dial: cfg.Dial,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("anthropic: %w", err)

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -35,7 +36,8 @@ type Config struct {
 	AgentID     string      // who the signals are from; "openai" if empty
 
 	stream.Timeouts
-	Retries int // as in stream.Config
+	Retries int                                                                  // as in stream.Config
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error) // as in stream.Config
 }
 
 // Model is an [agent.Model]. Its methods may be called from several goroutines.
@@ -63,7 +65,7 @@ func New(cfg Config) (*Model, error) {
 		header.Set("Authorization", "Bearer "+cfg.Key)
 	}
 	client, err := stream.New(stream.Config{
-		BaseURL: cfg.BaseURL, Header: header, Secrets: []string{cfg.Key}, Timeouts: cfg.Timeouts, Retries: cfg.Retries,
+		BaseURL: cfg.BaseURL, Header: header, Secrets: []string{cfg.Key}, Timeouts: cfg.Timeouts, Retries: cfg.Retries, Dial: cfg.Dial,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("openai: %w", err)

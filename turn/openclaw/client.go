@@ -20,7 +20,6 @@ const (
 	lookEvery   = time.Second
 	stopWithin  = 2 * time.Second // until OpenClaw has said that it stopped a run
 	clearWithin = 10 * time.Second
-	defaultTick = 30 * time.Second
 )
 
 // Run keeps the connection until ctx is done, then stops the runs that are left, and returns the context's cause. It is
@@ -470,18 +469,10 @@ func (o *owner) check(now time.Time) {
 			o.stop(stopped{p.run.key, p.run.id})
 		}
 	}
-	if quiet := now.Sub(o.heard); quiet > 2*o.tick() {
+	if quiet := now.Sub(o.heard); quiet > 2*o.hello.tick() {
 		o.client.log.Warn("OpenClaw has gone silent", "for", quiet.Round(time.Second))
 		o.link.cancel()
 	}
-}
-
-// tick is how often OpenClaw says at least something.
-func (o *owner) tick() time.Duration {
-	if ms := o.hello.Policy.TickIntervalMs; ms >= 1000 && ms <= 600_000 {
-		return time.Duration(ms) * time.Millisecond
-	}
-	return defaultTick
 }
 
 // end stops what runs and waits for the link.

@@ -19,6 +19,9 @@ func (f *failure) Error() string       { return f.words }
 func (f *failure) Code() protocol.Code { return f.code }
 func (f *failure) Unwrap() error       { return f.cause }
 
+// Refused says, of a connection that did not come about, that trying again does not mend it.
+func (f *failure) Refused() bool { return f.lasts }
+
 // because is the failure with its cause.
 func (f *failure) because(cause error) *failure {
 	g := *f
@@ -36,17 +39,20 @@ func logged(err error) error {
 
 // What keeps the connection away.
 var (
-	errSilent   = &failure{code: protocol.CodeAgentUnavailable, words: "OpenClaw does not answer. Whoever runs this gateway: is it running? `openclaw gateway status` tells."}
-	errStarting = &failure{code: protocol.CodeAgentUnavailable, words: "OpenClaw is still starting. Ask again in a moment."}
-	errNoToken  = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "There is no token for OpenClaw. Whoever runs this gateway: set OPENCLAW_GATEWAY_TOKEN to OpenClaw's gateway.auth.token."}
-	errToken    = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw refused the token. Whoever runs this gateway: use the one that OpenClaw has as gateway.auth.token."}
-	errTooOften = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw takes no more tries for now, after wrong tokens. Correct the token, wait some minutes, and ask again."}
-	errPairing  = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw wants a paired device, which Vela is not. Whoever runs this gateway: reach OpenClaw from its own machine, or through a tunnel to it, with its token."}
-	errProtocol = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw and Vela speak different versions of OpenClaw's protocol. Update the older of the two."}
-	errNoRights = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw let Vela in without the right to ask (operator.write). Whoever runs this gateway: reach OpenClaw from its own machine, with its token, and through no proxy that adds an Origin header."}
-	errRefused  = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw refused the connection. Whoever runs this gateway: its log says why."}
-	errClosed   = &failure{code: protocol.CodeAgentUnavailable, words: "This gateway is stopping. Ask again in a moment."}
-	errBusy     = &failure{code: protocol.CodeAgentUnavailable, words: "Too many turns wait for the agent. Ask again in a moment."}
+	errSilent    = &failure{code: protocol.CodeAgentUnavailable, words: "OpenClaw does not answer. Whoever runs this gateway: is it running? `openclaw gateway status` tells."}
+	errStarting  = &failure{code: protocol.CodeAgentUnavailable, words: "OpenClaw is still starting. Ask again in a moment."}
+	errNoToken   = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "There is no token for OpenClaw. Whoever runs this gateway: set OPENCLAW_GATEWAY_TOKEN to OpenClaw's gateway.auth.token."}
+	errToken     = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw refused the token. Whoever runs this gateway: use the one that OpenClaw has as gateway.auth.token."}
+	errTooOften  = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw takes no more tries for now, after wrong tokens. Correct the token, wait some minutes, and ask again."}
+	errPairing   = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw wants a paired device, which Vela is not. Whoever runs this gateway: reach OpenClaw from its own machine, or through a tunnel to it, with its token."}
+	errProtocol  = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw and Vela speak different versions of OpenClaw's protocol. Update the older of the two."}
+	errNoRights  = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw let Vela in without the right to ask (operator.write). Whoever runs this gateway: reach OpenClaw from its own machine, with its token, and through no proxy that adds an Origin header."}
+	errNoReading = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw let Vela in without the right to listen (operator.read). Whoever runs this gateway: reach OpenClaw from its own machine, with its token, and through no proxy that adds an Origin header."}
+	errAddress   = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw's address has to be ws://, of this machine, or wss://, without anything but a host and a path: its token goes over it."}
+	errKey       = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw wants its token. Set it as the key: it stands in OpenClaw's settings as gateway.auth.token."}
+	errRefused   = &failure{code: protocol.CodeAgentUnavailable, lasts: true, words: "OpenClaw refused the connection. Whoever runs this gateway: its log says why."}
+	errClosed    = &failure{code: protocol.CodeAgentUnavailable, words: "This gateway is stopping. Ask again in a moment."}
+	errBusy      = &failure{code: protocol.CodeAgentUnavailable, words: "Too many turns wait for the agent. Ask again in a moment."}
 )
 
 // What ends a turn.

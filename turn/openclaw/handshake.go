@@ -57,8 +57,31 @@ type hello struct {
 	} `json:"policy"`
 }
 
+// defaultTick is for an OpenClaw that does not say how often it says something.
+const defaultTick = 30 * time.Second
+
+// tick is how often OpenClaw says at least something.
+func (h hello) tick() time.Duration {
+	if ms := h.Policy.TickIntervalMs; ms >= 1000 && ms <= 600_000 {
+		return time.Duration(ms) * time.Millisecond
+	}
+	return defaultTick
+}
+
+// access is what a connection is for.
+type access struct {
+	scopes []string // rights that are asked for
+	caps   []string // what OpenClaw is to send besides
+	denied *failure // that the last of the rights was not given
+}
+
+var (
+	toAsk    = access{[]string{scopeRead, scopeWrite}, []string{"tool-events"}, errNoRights}
+	toListen = access{[]string{scopeRead}, []string{}, errNoReading}
+)
+
 // handshake is challenge, connect, hello. The challenge's nonce is for clients that sign with a device of their own.
-func handshake(ctx context.Context, s socket, token string) (hello, error) {
+func handshake(ctx context.Context, s socket, token string, to access) (hello, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, handshakeWithin, errors.New("openclaw: the handshake took too long"))
 	defer cancel()
 	if _, err := await(ctx, s, func(f frame) bool { return f.Event == "connect.challenge" || f.Type == "connect.challenge" }); err != nil {
@@ -70,8 +93,8 @@ func handshake(ctx context.Context, s socket, token string) (hello, error) {
 		MaxProtocol: maxProtocol,
 		Client:      connectClient{"gateway-client", "vela", runtime.GOOS, "backend"},
 		Role:        "operator",
-		Scopes:      []string{scopeRead, scopeWrite},
-		Caps:        []string{"tool-events"},
+		Scopes:      to.scopes,
+		Caps:        to.caps,
 		Auth:        map[string]string{"token": token},
 	}})
 	if err != nil {
@@ -91,8 +114,8 @@ func handshake(ctx context.Context, s socket, token string) (hello, error) {
 	if err := lenient(f.Payload, &h); err != nil {
 		return hello{}, silent(fmt.Errorf("openclaw: read hello: %w", err))
 	}
-	if !slices.Contains(h.Auth.Scopes, scopeWrite) {
-		return hello{}, errNoRights
+	if !slices.Contains(h.Auth.Scopes, to.scopes[len(to.scopes)-1]) {
+		return hello{}, to.denied
 	}
 	return h, nil
 }

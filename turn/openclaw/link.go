@@ -65,7 +65,7 @@ func (c *Client) serve(ctx context.Context, l *link) error {
 		return silent(err)
 	}
 	defer s.Close()
-	h, err := handshake(ctx, s, token)
+	h, err := handshake(ctx, s, token, toAsk)
 	if err != nil {
 		return err
 	}

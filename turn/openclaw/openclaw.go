@@ -3,7 +3,7 @@
 //
 // Start at [Client]: it owns the one connection, and [Client.Run] is its life. An [Engine] on it answers turns: a turn is
 // a run of OpenClaw's. What a run says is made into signals by [Translator], the only place that knows OpenClaw's events;
-// whoever only listens uses it too. [LocalToken] finds the token where OpenClaw keeps it.
+// whoever only listens uses it too, through a [Listener] and an [Observer]. [LocalToken] finds the token where OpenClaw keeps it.
 //
 //	client, err := openclaw.New(openclaw.Config{URL: "ws://127.0.0.1:18789", Token: token})
 //	go client.Run(ctx)

@@ -24,7 +24,10 @@ const maxMessage = 8 << 20
 // dialWebSocket connects without an Origin header, for which OpenClaw would take all rights away, and follows no
 // redirect, since the token would go along.
 func dialWebSocket(ctx context.Context, url string) (socket, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	return dialBy(ctx, url, &http.Transport{Proxy: http.ProxyFromEnvironment})
+}
+
+func dialBy(ctx context.Context, url string, transport *http.Transport) (socket, error) {
 	client := &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -22,6 +22,9 @@ type Config struct {
 
 	Timeouts
 
+	// Dial connects; nil is any connection, through the proxy of the environment where there is one.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 	// Retries is how often a request is made again that could not connect, or that the server refused for now (408, 409,
 	// 429, 500, 502, 503, 504, 529): 2 by default, none if negative. Nothing is repeated once an event has come.
 	Retries int
@@ -63,14 +66,17 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Retries == 0 {
 		cfg.Retries = 2
 	}
-	dialer := &net.Dialer{Timeout: cfg.Connect}
+	dial, proxy := cfg.Dial, (func(*http.Request) (*url.URL, error))(nil)
+	if dial == nil {
+		dial, proxy = (&net.Dialer{Timeout: cfg.Connect}).DialContext, http.ProxyFromEnvironment
+	}
 	c := &Client{
 		cfg:     cfg,
 		base:    strings.TrimRight(cfg.BaseURL, "/"),
 		secrets: secrets(cfg),
 		own: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            dialer.DialContext,
+			Proxy:                  proxy,
+			DialContext:            dial,
 			TLSHandshakeTimeout:    cfg.Connect,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2:      true,

@@ -211,6 +211,8 @@ export type Terms = {
   turns: string;
   agent: string;
   audio: AudioFormats;
+  /** Who speaks the answers first; left out where the gateway has no voice. */
+  voice?: string;
   turnDetection: string;
   /** In force where turnDetection is "vad". */
   vad?: VAD;
@@ -255,6 +257,8 @@ export type SessionStartPayloadV2 = {
   agent?: string;
   /** What is sent either way. */
   audio?: AudioFormats;
+  /** Who speaks the answers, by its name in GET /api/engines. */
+  voice?: string;
   /** "none" or "vad". */
   turnDetection?: string;
   /** How "vad" tells speech; what is not there is the gateway's own. */

@@ -9,8 +9,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"vela/gateway/bus"
 	"vela/gateway/room"
 	"vela/gateway/server"
+	"vela/gateway/source"
 	"vela/session"
 )
 
@@ -22,6 +24,8 @@ func metrics(t *testing.T) string {
 	r := prometheus.NewRegistry()
 	session.NewMetrics(r)
 	room.NewMetrics(r)
+	source.NewMetrics(r)
+	bus.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +62,8 @@ func TestNamesOfMetricsSayTheirKind(t *testing.T) {
 	r := prometheus.NewRegistry()
 	session.NewMetrics(r)
 	room.NewMetrics(r)
+	source.NewMetrics(r)
+	bus.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Engine, Turns } from '../client/engines';
 import type { App } from '../state/app';
-import { agentChoice } from '../state/choice';
+import { agentChoice, voiceChoice } from '../state/choice';
 import { helm, turnActive } from '../state/helm';
 import type { Theme } from '../state/settings';
 import { duration } from '../state/banner';
@@ -162,13 +162,36 @@ function EnginesGroup({ app }: { app: App }): JSX.Element {
 function VoiceGroup({ app }: { app: App }): JSX.Element {
   const model = app.model.value;
   const voices = model.engines?.voices ?? [];
+  const choice = voiceChoice(model);
   return (
     <section id="voice">
       <h3>Voice</h3>
-      {voices.map((voice) => (
-        <EngineRow key={voice.label} kind="Voice" engine={voice} />
-      ))}
-      <p class="note">{voiceLine(model) ?? 'The gateway has no voice.'}</p>
+      {choice && (
+        <label class="field-row">
+          <span class="label">Who speaks</span>
+          <select
+            id="voice-choice"
+            class="field"
+            value={choice.present}
+            disabled={choice.off !== ''}
+            onChange={(event) => app.chooseVoice(event.currentTarget.value)}
+          >
+            {choice.voices.map((v) => (
+              <option key={v.name} value={v.name}>
+                {v.label}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {voices
+        .filter((voice) => !choice || !voice.available)
+        .map((voice) => (
+          <EngineRow key={voice.name} kind="Voice" engine={voice} />
+        ))}
+      <p class="note">
+        {voiceLine(model) ?? 'The gateway has no voice.'} {choice?.off}
+      </p>
       {voices.some((v) => v.available) && (
         <Switch
           id="speak"

@@ -14,7 +14,7 @@ import type { OpenSocket, Timers } from '../client/line';
 import { announcements, connectionTold } from './announce';
 import { isOpen, keepAnswers, takeAnswers, type Approval } from './approvals';
 import type { BannerAction } from './banner';
-import { agentChoice } from './choice';
+import { agentChoice, voiceChoice } from './choice';
 import { Ear } from './ear';
 import { cannotListen, HandsFree, listening } from './handsfree';
 import { helm, interruptible, mayTalk, turnActive } from './helm';
@@ -27,7 +27,7 @@ import { nothingSaid, reduce, type Action, type Unsent } from './talk';
 import { isOver, isToken, readToken, tokenIn, writeToken } from './token';
 import { transcript, transcriptName } from './transcript';
 import { choose, onArtifact, unwatched, type Viewer } from './viewer';
-import type { MicrophoneState, Model, SignIn } from './view';
+import { voicesThere, type MicrophoneState, type Model, type SignIn } from './view';
 
 /** What the page needs of the browser; a test hands in its own. */
 export interface Browser {
@@ -126,6 +126,7 @@ export class App {
           ...(this.#wantsSound && { output: soundFormat }),
         },
         ...this.#wantedAgent(),
+        ...this.#wantedVoice(),
       }),
       storage: browser.tabStorage,
       onStatus: (status) => this.#onStatus(status, 'agent'),
@@ -378,6 +379,18 @@ export class App {
     const chosen = choice?.others?.find((a) => a.name === name);
     if (!chosen?.available || choice!.off !== '' || name === choice!.present.name) return;
     if (this.#second.send({ type: 'session.start', payload: { agent: name } }) !== null) this.#asked = name;
+  }
+
+  #wantedVoice(): { voice?: string } {
+    const { voice } = this.settings.value;
+    return voicesThere(this.model.value).some((v) => v.name === voice) ? { voice } : {};
+  }
+
+  /** Lets another voice speak from the next answer on, and in the next visit. */
+  chooseVoice(voice: string): void {
+    if (voiceChoice(this.model.value)?.off !== '') return;
+    this.change({ voice });
+    this.#second.send({ type: 'session.start', payload: this.#wantedVoice() });
   }
 
   #askEngines(): ReturnType<Browser['fetchEngines']> {

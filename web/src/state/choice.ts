@@ -1,6 +1,7 @@
 import type { Agent } from '../client/agents';
+import type { Engine } from '../client/engines';
 import { interruptible, turnActive } from './helm';
-import { agentName, agentOf, type Model } from './view';
+import { agentName, agentOf, voiceAtWork, voicesThere, type Model } from './view';
 
 /** Who answers, and who could. */
 export interface AgentChoice {
@@ -17,6 +18,12 @@ export function agentChoice(model: Model): AgentChoice | null {
   if (!present) return null;
   const all = model.agents?.agents ?? [];
   return { present, others: all.length > 1 ? all : null, off: whyOff(model) };
+}
+
+/** Who speaks the answers, and who could; null where there is nothing to choose from. */
+export function voiceChoice(model: Model): { present: string; voices: readonly Engine[]; off: string } | null {
+  const voices = voicesThere(model);
+  return voices.length > 1 ? { present: voiceAtWork(model)!.name, voices, off: whyOff(model) } : null;
 }
 
 /** The one of the list; without one, what is known of it elsewhere. */

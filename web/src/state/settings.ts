@@ -8,6 +8,8 @@ export interface Settings {
   deviceId: string;
   /** Who is to answer, by name; '' is the gateway's own choice. */
   agent: string;
+  /** Who is to speak the answers, by name; '' is the gateway's own choice. */
+  voice: string;
   /** Whether answers are to be heard. */
   speak: boolean;
   /** Whether the page listens by itself. */
@@ -30,6 +32,7 @@ export function readSettings(store: Store | null): Settings {
     tapInsteadOfHold: get('tap') === 'yes',
     deviceId: get('device'),
     agent: get('agent'),
+    voice: get('voice'),
     speak: get('speak') !== 'no',
     handsFree: get('handsFree') === 'yes',
   };
@@ -41,6 +44,7 @@ export function writeSettings(store: Store | null, settings: Settings): void {
     store?.setItem('vela.tap', settings.tapInsteadOfHold ? 'yes' : 'no');
     store?.setItem('vela.device', settings.deviceId);
     store?.setItem('vela.agent', settings.agent);
+    store?.setItem('vela.voice', settings.voice);
     store?.setItem('vela.speak', settings.speak ? 'yes' : 'no');
     store?.setItem('vela.handsFree', settings.handsFree ? 'yes' : 'no');
   } catch {

@@ -2,7 +2,9 @@ import { expect, test } from 'vitest';
 import { base64 } from '../client/base64';
 import { FakeStore } from '../client/fakes';
 import { bench, engines, openMicrophone, settle, type Bench, type BenchOptions } from './fakes';
+import { voiceChoice } from './choice';
 import { helm } from './helm';
+import { voiceLine } from './view';
 
 const flite = { name: 'flite', label: 'Flite, US English', available: true, why: '', better: '' };
 const output = { encoding: 'pcm16', rate: 24000, framing: 'json' };
@@ -49,6 +51,27 @@ test('a session is asked for sound where the gateway has a voice and the setting
   expect(await asked({ engines: { ...engines, voices: [{ ...flite, available: false }] } })).toEqual({ input });
   expect(await asked({ engines: null, search: '?turns=agent' })).toEqual({ input });
   expect(await asked({ stored: new Map([['vela.speak', 'no']]) })).toEqual({ input });
+});
+
+test('another voice: asked for between turns, shown when the gateway has it, and kept for the next visit', async () => {
+  const voices = [flite, { ...flite, name: 'deep', label: 'Deep' }, { ...flite, name: 'gone', label: 'Gone', available: false }];
+  const b = await spoken({ engines: { ...engines, voices } });
+  expect(voiceChoice(b.app.model.value)).toMatchObject({ present: 'flite', voices: voices.slice(0, 2), off: '' });
+  b.app.chooseVoice('deep');
+  expect(b.socket().sent.at(-1)).toMatchObject({ type: 'session.start', payload: { voice: 'deep' } });
+  expect(voiceLine(b.app.model.value)).toMatch(/^Spoken by Flite/);
+  b.socket().greet('session-1', { audio: { input, output }, voice: 'deep' });
+  expect(voiceLine(b.app.model.value)).toBe('Spoken by Deep.');
+  expect(b.stored.get('vela.voice')).toBe('deep');
+  begin(b);
+  expect(voiceChoice(b.app.model.value)!.off).toBe('Off during a turn.');
+  const { length } = b.socket().sent;
+  b.app.chooseVoice('flite');
+  expect([b.socket().sent.length, b.stored.get('vela.voice')]).toEqual([length, 'deep']);
+
+  const next = async (name: string) => (await spoken({ engines: { ...engines, voices }, stored: new Map([['vela.voice', name]]) })).socket().sent[0]!.payload.voice;
+  expect([await next('deep'), await next('gone'), await next('')]).toEqual(['deep', undefined, undefined]);
+  expect(voiceChoice((await spoken()).app.model.value)).toBeNull();
 });
 
 test('ink follows what is played, and what was spoken is not read out', async () => {

@@ -99,6 +99,8 @@ export interface Talk {
   clearing: boolean;
   /** Who answers in this session, by name; '' in version 1, and before session.ready. */
   agent: string;
+  /** Who speaks the answers, by name; '' where nobody does, and before session.ready. */
+  voice: string;
   /** What the agent says that it does, until that is over. */
   status: Status | null;
   /** The last ones, oldest first. */
@@ -171,6 +173,7 @@ export const nothingSaid: Talk = {
   unsure: false,
   clearing: false,
   agent: '',
+  voice: '',
   status: null,
   artifacts: [],
   spent: null,
@@ -424,6 +427,7 @@ interface Ready {
   recovered?: boolean;
   interrupt?: boolean;
   agent?: string;
+  voice?: string;
   turnDetection?: string;
   features?: readonly string[];
 }
@@ -437,6 +441,7 @@ function ready(talk: Talk, payload: Ready, when: When): Talk {
     canDetect: payload.features?.includes('vad') === true,
     detects: payload.turnDetection === 'vad',
     agent: payload.agent ?? '',
+    voice: payload.voice ?? '',
     newSession: before.newSession || (before.sessionId === null && before.turns.length > 0),
     ended: false,
     kept: false,

@@ -106,9 +106,18 @@ export function recogniserLine(model: Model): string | null {
 }
 
 /** The same about the voice that speaks; null where there is none. */
-export function voiceLine({ engines }: Model): string | null {
-  const voice = atWork(engines?.voices);
+export function voiceLine(model: Model): string | null {
+  const voice = voiceAtWork(model);
   return voice && engineLine('Spoken by', voice);
+}
+
+export function voicesThere({ engines }: Model): readonly Engine[] {
+  return engines?.voices.filter((v) => v.available) ?? [];
+}
+
+/** The voice of the session; before there is one, that which a session gets. */
+export function voiceAtWork(model: Model): Engine | null {
+  return voicesThere(model).find((v) => v.name === model.talk.voice) ?? atWork(model.engines?.voices);
 }
 
 /** The same about what tells speech from silence; null where nobody said. */
