@@ -226,11 +226,11 @@ function Foot({ watch }: { watch: Watch }): JSX.Element {
       <span role="status" class={following.state === 'refused' ? 'wrong' : undefined}>
         {trouble[following.state] || (hold ? why[hold] : '')}
         {/* Said once, and not with each that comes. */}
-        {hold === 'paused' && <span class="unseen">{kept.toLocaleString('en')} signals are kept.</span>}
+        {hold === 'paused' && <span class="unseen"> {kept.toLocaleString('en')} signals are kept.</span>}
       </span>
       {hold && (
         <button type="button" class="link" id="follow" onClick={() => watch.follow()}>
-          {newer.toLocaleString('en')} newer, follow again
+          {newer > 0 ? `${newer.toLocaleString('en')} newer, follow again` : 'Follow again'}
         </button>
       )}
       {correlation !== '' && (

@@ -18,7 +18,7 @@ export function SkyCanvas({ watch }: { watch: Watch }): JSX.Element | null {
   const span = useSignal<Span>(spans[0]);
   const canvas = useRef<HTMLCanvasElement>(null);
   void watch.counts.value; // which lanes there are is looked at as often as rates are
-  const lanes = lanesOf(watch);
+  const lanes = lanesOf(watch, span.value);
   const drawn = useRef(lanes);
   drawn.current = lanes;
   const names = lanes.map(({ origin }) => origin.key).join('\n');
@@ -64,20 +64,30 @@ interface Shown {
   origin: Origin;
 }
 
-/** Sources that are connected have a lane also while they are silent; the rest has one as long as something of it is there. */
-function lanesOf(watch: Watch): Shown[] {
-  const lanes = new Map(watch.sky.lanes(watch.now()).map((lane) => [lane.key, lane]));
+/** A lane stays for so long after its last signal, in ms, so that not all of them come and go. */
+const linger = 60_000;
+
+/**
+ * Sources that are connected have a lane also while they are silent; the rest has one as long as something of it is there. Where they are too
+ * many, those that were heard last.
+ */
+function lanesOf(watch: Watch, span: Span): Shown[] {
+  const now = watch.now();
+  const lanes = new Map(watch.sky.lanes(now).map((lane) => [lane.key, lane]));
   const shown: Shown[] = [];
   for (const source of watch.known.value.values()) {
-    const lane = lanes.get(source.id);
+    const lane = lanes.get(source.id) ?? null;
     lanes.delete(source.id);
-    if (lane || source.state === 'connected') shown.push({ lane: lane ?? null, origin: watch.originOf({ sourceId: source.id, source: source.id, type: '' }) });
+    if (lane || source.state === 'connected') shown.push({ lane, origin: watch.originOf({ sourceId: source.id, source: source.id, type: '' }) });
   }
   for (const lane of lanes.values()) {
     const origin = lane.key === others ? { key: others, name: 'Others', identity: 'posted' } : watch.originByKey(lane.key);
     shown.push({ lane, origin });
   }
-  return shown.slice(0, mostLanes);
+  const since = now - Math.max(span, linger);
+  const recent = shown.filter(({ lane, origin }) => (lane !== null && lane.last >= since) || watch.known.value.get(origin.key)?.state === 'connected');
+  const last = recent.map(({ lane }) => lane?.last ?? 0).sort((a, b) => b - a)[mostLanes - 1] ?? 0;
+  return recent.filter(({ lane }) => (lane?.last ?? 0) >= last).slice(0, mostLanes);
 }
 
 class Painter {
@@ -89,6 +99,12 @@ class Painter {
   #looked = -Infinity; // when the colours were read, in ms
   #drawn = -Infinity;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #dark = typeof matchMedia === 'function' ? matchMedia('(prefers-color-scheme: dark)') : null;
+  #relook = (): void => {
+    this.#looked = -Infinity;
+    this.#drawn = -Infinity;
+    this.#watch.redraw();
+  };
   #calm = typeof matchMedia === 'function' && matchMedia('(prefers-reduced-motion: reduce)').matches;
 
   constructor(canvas: HTMLCanvasElement, watch: Watch, lanes: () => readonly Shown[], span: () => Span) {
@@ -96,10 +112,12 @@ class Painter {
     this.#watch = watch;
     this.#lanes = lanes;
     this.#span = span;
+    this.#dark?.addEventListener('change', this.#relook);
   }
 
   close(): void {
     clearTimeout(this.#timer);
+    this.#dark?.removeEventListener('change', this.#relook);
   }
 
   draw(): void {

@@ -150,6 +150,8 @@ export class SignalRows {
     this.#height = height;
     this.#drawn = -1;
     this.draw();
+    const at = this.#watch.timeline.indexOf(this.#watch.timeline.selected);
+    if (at >= 0) this.reveal(at); // what somebody looks at stays in sight
   }
 
   close(): void {
