@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -149,3 +151,32 @@ func (s sources) Prompt(ctx context.Context, id, text string) (string, error) {
 }
 
 func (s sources) Stop(ctx context.Context, id string) error { return refused(s.Sources.Stop(ctx, id)) }
+
+// Tap implements [server.Sources].
+func (s sources) Tap(ctx context.Context, on bool) error {
+	if !on {
+		now, err := s.Sources.Disconnect(ctx, source.ClaudeCodeID)
+		return tapped(now, err)
+	}
+	if _, err := s.Sources.Connect(ctx, source.ClaudeCodeID); err != nil {
+		return refused(err)
+	}
+	for all := range s.Sources.Watch(ctx) {
+		i := slices.IndexFunc(all, func(one source.Source) bool { return one.ID == source.ClaudeCodeID })
+		if i < 0 {
+			break
+		}
+		if all[i].State != source.Connecting {
+			return tapped(all[i], nil)
+		}
+	}
+	return cmp.Or(context.Cause(ctx), error(source.ErrOver))
+}
+
+// tapped is what is wrong with the hooks: while all is well, a source has nothing to say of itself.
+func tapped(now source.Source, err error) error {
+	if err == nil && now.Error != "" {
+		err = source.Mistake(now.Error)
+	}
+	return refused(err)
+}

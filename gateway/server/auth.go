@@ -176,6 +176,14 @@ func (w *caller) audio() session.Allowance {
 	return w.pass
 }
 
+// pays is the pass that what the caller does elsewhere is taken from; nil is without limit.
+func (w *caller) pays() *auth.Pass {
+	if w == nil {
+		return nil
+	}
+	return w.pass
+}
+
 // dismissed is how to turn away a caller that may not come in at all; nil for one that may.
 func (w *caller) dismissed() *dismissal {
 	if w == nil || w.refused == "" {

@@ -241,7 +241,7 @@ func TestWhyThereAreNoHooks(t *testing.T) {
 	}
 	addr := liveGateway(t, gateway.Config{Project: project})
 	sourceBecomes(t, addr, "local:claude-code", "disconnected")
-	call(t, http.MethodPost, "http://"+addr+"/api/tap/connect", "")
+	call(t, http.MethodPost, "http://"+addr+"/api/sources/local%3Aclaude-code/connect", "")
 	s := sourceBecomes(t, addr, "local:claude-code", "error")
 	if why, _ := s["error"].(string); !strings.Contains(why, "is not JSON") || strings.Contains(why, project) {
 		t.Errorf("it says %q", why)
