@@ -69,8 +69,10 @@ bench: build ## Measure beside a bare server, and print ratios
 	./bin/bench -vela bin/vela -bare bin/bare -model bin/model -speech bin/speech
 	@echo "an event on its way out: handed over only (the floor), numbered and kept, journaled as well"
 	@$(GO) test ./session -run '^$$' -bench 'Emit|Append' -benchmem | grep ^Benchmark
+	@echo "a signal from its source through the log and five filters to who follows, on one core (the floor is decoding and encoding its JSON; aim: at most 3 times it)"
+	@$(GO) test ./gateway -run '^$$' -bench Signal -benchmem -cpu 1 | grep ^Benchmark
 	@echo "an event appended to the store of --data"
-	@$(GO) test ./gateway/bus -run '^$$' -bench 'Append' -benchmem | grep ^Benchmark
+	@$(GO) test ./gateway/bus -run '^$$' -bench Append -benchmem | grep ^Benchmark
 	@echo "40 ms of sound on its way (the floor is their encoding), a session that speaks, and 10 MB of text to speak"
 	@$(GO) test ./session -run '^$$' -bench 'Sound|Speak' -benchmem | grep ^Benchmark
 	@echo "telling speech from silence, for each 32 ms of an open microphone"

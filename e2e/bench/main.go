@@ -20,7 +20,7 @@ func main() {
 	speech := flag.String("speech", "../bin/speech", "the program of the recogniser and the voice")
 	rounds := flag.Int("rounds", 5, "how often to alternate")
 	each := flag.Duration("each", 3*time.Second, "how long each round trip measurement takes")
-	only := flag.String("only", "", "trips, memory, cancel, resume, agents, voice, share or duplex; all unless given")
+	only := flag.String("only", "", "trips, memory, cancel, resume, agents, voice, share, duplex or signals; all unless given")
 	flag.Parse()
 	log.SetFlags(0)
 	fmt.Printf("%s, %d CPUs shared with the load, %s, rounds of %s, medians of %d\n\n",
@@ -29,7 +29,7 @@ func main() {
 	for _, m := range []struct {
 		name    string
 		measure func() error
-	}{{"trips", b.trips}, {"memory", b.memory}, {"cancel", b.cancel}, {"resume", b.resume}, {"agents", b.agents}, {"voice", b.voice}, {"share", b.share}, {"duplex", b.duplex}} {
+	}{{"trips", b.trips}, {"memory", b.memory}, {"cancel", b.cancel}, {"resume", b.resume}, {"agents", b.agents}, {"voice", b.voice}, {"share", b.share}, {"duplex", b.duplex}, {"signals", b.signals}} {
 		if *only != "" && *only != m.name {
 			continue
 		}
