@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"vela/e2e/bench/proc"
 )
 
 func main() {
@@ -54,14 +56,14 @@ var (
 	answer      = len(`{"type":"transcript.partial","payload":{"text":"[mocked partial] Placeholder push-to-talk transcript in progress (10000 chunks)."}}`)
 )
 
-func (b *bench) startBoth(args ...string) (vela, bare *process, err error) {
-	vela, err = start(b.vela, append([]string{"serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--max-sessions", "10000"}, args...)...)
+func (b *bench) startBoth(args ...string) (vela, bare *proc.Process, err error) {
+	vela, err = proc.Start(b.vela, append([]string{"serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--max-sessions", "10000"}, args...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	bare, err = start(b.bare, "-size", fmt.Sprint(answer))
+	bare, err = proc.Start(b.bare, "-size", fmt.Sprint(answer))
 	if err != nil {
-		vela.stop()
+		vela.Stop()
 	}
 	return vela, bare, err
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"vela/e2e/bench/proc"
 )
 
 const (
@@ -29,14 +31,14 @@ const (
 // signals measures the event stream: what the log of 10,000 signals has resident, and whether 50 readers, of which 5
 // stand still, get all of 1,000 signals a second in time, while the gateway's memory stays as it is.
 func (b *bench) signals() error {
-	vela, err := start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error")
+	vela, err := proc.Start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error")
 	if err != nil {
 		return err
 	}
-	defer vela.stop()
+	defer vela.Stop()
 	time.Sleep(time.Second) // start-up has settled
-	empty := vela.resident()
-	flow := signalSource{addr: vela.addr}
+	empty := vela.Resident()
+	flow := signalSource{addr: vela.Addr}
 	for range loggedSignals {
 		if err := flow.post(); err != nil {
 			return err
@@ -45,24 +47,24 @@ func (b *bench) signals() error {
 	text := len(flow.next())
 	fmt.Printf("the log of signals, %d of %d bytes\n", loggedSignals, text)
 	fmt.Printf("  text   %8.1f MB\n", float64(loggedSignals*text)/1e6)
-	fmt.Printf("  vela   %8.1f MB resident beside the %.1f MB of an empty log\n\n", float64(vela.resident()-empty)/1e6, float64(empty)/1e6)
+	fmt.Printf("  vela   %8.1f MB resident beside the %.1f MB of an empty log\n\n", float64(vela.Resident()-empty)/1e6, float64(empty)/1e6)
 	return b.readSignals(vela, &flow)
 }
 
 // readSignals lets signals flow to readers of which some stand still.
-func (b *bench) readSignals(vela *process, flow *signalSource) error {
+func (b *bench) readSignals(vela *proc.Process, flow *signalSource) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var standing, reading sync.WaitGroup
 	for range standingReaders {
-		standing.Go(func() { standStill(ctx, vela.addr) })
+		standing.Go(func() { standStill(ctx, vela.Addr) })
 	}
 	defer standing.Wait()
 	defer cancel()
 	readers := make([]signalReader, signalReaders-standingReaders)
 	for i := range readers {
 		r := &readers[i]
-		if err := r.open(ctx, vela.addr); err != nil {
+		if err := r.open(ctx, vela.Addr); err != nil {
 			return err
 		}
 		reading.Go(r.read)
@@ -71,14 +73,14 @@ func (b *bench) readSignals(vela *process, flow *signalSource) error {
 	if err := flow.run(signalSettle); err != nil {
 		return err
 	}
-	memory, used, sent := []int{vela.resident()}, vela.cpu(), flow.sent
+	memory, used, sent := []int{vela.Resident()}, vela.CPU(), flow.sent
 	for range int(signalFlow / time.Second) {
 		if err := flow.run(time.Second); err != nil {
 			return err
 		}
-		memory = append(memory, vela.resident())
+		memory = append(memory, vela.Resident())
 	}
-	used, sent = vela.cpu()-used, flow.sent-sent
+	used, sent = vela.CPU()-used, flow.sent-sent
 	time.Sleep(time.Second) // the last ones arrive
 	cancel()
 	reading.Wait()
