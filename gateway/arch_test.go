@@ -36,6 +36,7 @@ var arrows = map[string][]string{
 	"gateway/source":    {"turn", "turn/agent", "turn/anthropic", "turn/openai", "turn/openclaw", "turn/stream", "protocol/..."},
 	"gateway/discovery": {"turn/openai"},
 	"gateway/pipeline":  {"protocol/signal"},
+	"gateway/room":      {"gateway/auth", "session", "session/speech", "turn", "protocol/..."},
 	"gateway/server":    {"gateway/auth", "session", "session/speech", "turn", "protocol/..."},
 	"gateway/*":         {"session", "session/speech", "turn", "protocol/..."},
 	"web":               {},

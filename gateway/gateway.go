@@ -7,7 +7,7 @@
 // is to listen to; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who
 // hears, detectors.go what tells speech from silence, agents.go who answers and file.go the vela.yaml that says so,
 // kept.go what outlives the process, rooms.go where LiveKit is, signals.go and run.go the way of signals and what they
-// set off, sources.go who else there is to listen to, journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
+// set off, sources.go who else there is to listen to, taps.go how Claude Code and MIDI devices are, journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
 package gateway
 
 import (
@@ -29,7 +29,6 @@ import (
 	"vela/gateway/auth"
 	"vela/gateway/bus"
 	"vela/gateway/cert"
-	"vela/gateway/discovery"
 	"vela/gateway/room"
 	"vela/gateway/server"
 	"vela/session"
@@ -57,6 +56,8 @@ type Config struct {
 	NATS        string        // a NATS server that keeps them instead, such as nats://host:4222
 	Wiring      string        // wiring.json: what signals set off; empty: that is kept in memory alone
 	ClaudeCode  bool          // connect to Claude Code by itself, which puts hooks into its settings
+	Project     string        // folder of the project whose Claude Code that is; default the working directory
+	MIDI        string        // folder in which MIDI devices appear; default [midi.Usual]
 	Journal     string        // folder where every session writes what its mailbox took; empty: none does
 	Agents      File          // from vela.yaml; its zero value has the built-in agent alone
 	Speech      Speech
@@ -81,6 +82,7 @@ type Gateway struct {
 	bus      *bus.Bus // of the signals; of conversations, too, where they outlive the process
 	signals  *signals
 	sources  sources
+	taps     *taps
 	traces   *traces
 	tracer   trace.Tracer // nil where traces go nowhere
 	rooms    *room.Rooms  // nil where there is no LiveKit
@@ -147,9 +149,11 @@ func New(cfg Config) (_ *Gateway, err error) {
 	if g.rooms, err = g.makeRooms(registry); err != nil {
 		return nil, err
 	}
+	g.taps = makeTaps(cfg)
 	if g.sources, err = g.makeSources(registry); err != nil {
 		return nil, err
 	}
+	g.taps.sources = g.sources.Sources
 	g.server, err = server.New(server.Config{
 		NewSession:  g.newSession,
 		Auth:        g.authority,
@@ -158,10 +162,11 @@ func New(cfg Config) (_ *Gateway, err error) {
 		Page:        page(),
 		Engines:     func(ctx context.Context) any { return g.Report(ctx) },
 		Agents:      func(ctx context.Context) any { return g.agents.lately(ctx) },
-		Discover:    discover,
+		Discover:    func(ctx context.Context) any { return map[string]any{"services": g.taps.services(ctx)} },
 		Signals:     g.signals,
 		Run:         g.signals.run,
 		Sources:     g.sources,
+		Tap:         g.taps,
 		Ready:       g.ready,
 		Origins:     cfg.Origins,
 		MaxSessions: cfg.MaxSessions,
@@ -173,11 +178,6 @@ func New(cfg Config) (_ *Gateway, err error) {
 		return nil, err
 	}
 	return g, nil
-}
-
-// discover is what runs on this machine, for a page.
-func discover(ctx context.Context) any {
-	return map[string]any{"services": discovery.Config{}.Look(ctx)}
 }
 
 func page() fs.FS {
@@ -212,7 +212,9 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	var beside sync.WaitGroup
 	working, rest := context.WithCancel(context.WithoutCancel(ctx)) // until the last signal of the last session
 	beside.Go(func() { g.signals.run.work(working) })
+	g.taps.address = l.Addr()
 	beside.Go(func() { g.sources.Run(ctx) })
+	beside.Go(func() { g.taps.watch(ctx) })
 	beside.Go(func() { g.offerEars(ctx) })
 	for _, m := range g.ears.models {
 		beside.Go(m.load)

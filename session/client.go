@@ -56,6 +56,8 @@ func (s *Session) handle(ctx context.Context, p Peer, m protocol.Message) error 
 func (s *Session) handle2(ctx context.Context, p Peer, m protocol.Message) error {
 	switch m := m.(type) {
 	case Audio:
+		s.pays = m.Pays
+		defer func() { s.pays = nil }()
 		return s.append(ctx, p, m)
 	case protocol.InputAudioClear:
 		s.clear(p)
@@ -89,6 +91,7 @@ func (s *Session) restart(p Peer, m protocol.SessionStart) error {
 		}
 		s.save()
 		s.mirror(before)
+		s.tellTerms(p)
 	}
 	s.greet(p)
 	return nil

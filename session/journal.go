@@ -346,7 +346,7 @@ func (e inputEntry) read(now time.Time, peers map[int]Peer) (input, error) {
 	case kindLeft:
 		return left{peer}, nil
 	case kindAudio:
-		return fromClient{peer, "", Audio{e.PCM}}, nil
+		return fromClient{peer, "", Audio{PCM: e.PCM}}, nil
 	case kindMalformed:
 		return malformed{peer, e.Ref, e.Error.error()}, nil
 	case kindClient:

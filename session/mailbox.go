@@ -86,8 +86,12 @@ func (s *Session) Receive(ctx context.Context, p Peer, id string, m protocol.Mes
 	return s.post(ctx, fromClient{p, id, m})
 }
 
-// Audio is speech as it came in a binary message, in the format agreed. Whoever hands it to Receive lets go of PCM.
-type Audio struct{ PCM []byte }
+// Audio is speech as it came in a binary message, in the format agreed; a room sends none other, whatever was agreed about
+// its framing. Whoever hands it to Receive lets go of PCM.
+type Audio struct {
+	PCM  []byte
+	Pays Allowance // what it is taken from; nil: the session's
+}
 
 // Type implements [protocol.Message].
 func (Audio) Type() string { return appendType }

@@ -133,6 +133,13 @@ type Peer interface {
 	Close(code protocol.CloseCode, reason string)
 }
 
+// Listener is a [Peer] that goes by what is in force, whoever asked for it. Other peers keep to what they were told.
+type Listener interface {
+	Peer
+	// Agreed is what another peer has had changed. It is called like Send.
+	Agreed(protocol.Terms)
+}
+
 // Mock is the fixed turn: an engine, and the words of the user it answers.
 type Mock interface {
 	turn.Engine
@@ -166,6 +173,7 @@ type Session struct {
 	cut       *cut                  // the last answer that ended before all of its sound was acknowledged
 	answer    *answer               // nil unless an engine runs
 	standing  map[string]bool       // what the person answered for good, by tool
+	pays      Allowance             // of who speaks now, where that is not the session's
 	spoken    recognised            // how what is about to be asked was heard
 	now       time.Time             // when the present input was taken: the only clock behind the mailbox
 	lastSeen  time.Time             // when a client last sent something, or an answer ended: then it is the user's turn

@@ -25,15 +25,17 @@ import (
 // stage is a line to a room of a test, and the people there.
 type stage struct {
 	air
-	room   *Room
-	ctx    context.Context
-	people []came
-	gone   bool
+	room    *Room
+	ctx     context.Context
+	people  []came
+	excused []string // whom it left on purpose, and why
+	gone    bool
 }
 
 func (s *stage) present() []came                     { return s.people }
 func (s *stage) listen(context.Context, *microphone) {}
 func (s *stage) play() speaker                       { return nil }
+func (s *stage) excuse(people []string, why string)  { s.excused = append(people, why) }
 func (s *stage) close()                              { s.mu.Lock(); defer s.mu.Unlock(); s.gone = true }
 func (s *stage) closed() bool                        { s.mu.Lock(); defer s.mu.Unlock(); return s.gone }
 func (s *stage) happens(in input)                    { s.room.post(s.ctx, in) }
@@ -408,7 +410,10 @@ func TestCalls(t *testing.T) {
 			{"response.cancel", ``, ""},
 			{"session.start", `{"agent":"other"}`, ""},
 			{"session.start", `{"agent":"none"}`, "cannot give that agent"},
-			{"session.start", `{"turns":"agent"}`, "agent, approvals and interrupt"},
+			{"session.start", `{"turns":"agent"}`, "agent, approvals, interrupt"},
+			{"session.start", `{"turnDetection":"vad"}`, "cannot give that turnDetection"},
+			{"session.start", `{"turnDetection":"none"}`, ""},
+			{"input_audio.clear", ``, ""},
 			{"approval.answer", `{"approvalId":"a9.9","allow":true}`, "No such question"},
 			{"input_text.submit", `{"text":"hello"}`, ""},
 			{"history.clear", `{}`, ""},
@@ -426,6 +431,75 @@ func TestCalls(t *testing.T) {
 		synctest.Wait()
 		if !s.closed() {
 			t.Error("it goes on")
+		}
+	})
+}
+
+// Who asks for the conversation gets it as the answer; of a long one, the newest that LiveKit carries.
+func TestTheHistoryIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Config{})
+		s := h.join("kitchen")
+		s.happens(typed{"ann", "hello"})
+		synctest.Wait()
+		asked := &call{identity: "ann", message: protocol.HistoryGet{}, done: make(chan error, 1)}
+		cleared := &call{identity: "bob", message: protocol.HistoryClear{}, done: make(chan error, 1), answer: []byte("{}")}
+		s.happens(asked)
+		s.happens(cleared)
+		if err := errors.Join(<-asked.done, <-cleared.done); err != nil {
+			t.Fatal(err)
+		}
+		var told protocol.History
+		if err := json.Unmarshal(asked.answer, &told); err != nil || len(told.Items) != 2 || told.Items[1].Text != "hello 0" {
+			t.Errorf("%s, %v", asked.answer, err)
+		}
+		if string(cleared.answer) != "{}" {
+			t.Errorf("clearing is answered with %s", cleared.answer)
+		}
+	})
+	var long protocol.History
+	for i := range 100 {
+		long.Items = append(long.Items, protocol.HistoryItem{Role: "user", Text: strings.Repeat("x", 1000), At: int64(i)})
+	}
+	c := new(call)
+	c.tell(long)
+	var told protocol.History
+	if err := json.Unmarshal(c.answer, &told); err != nil || len(c.answer) > maxAnswer || len(told.Items) < 10 || told.Items[len(told.Items)-1].At != 99 {
+		t.Errorf("%d items in %d bytes, %v", len(told.Items), len(c.answer), err)
+	}
+}
+
+// What is said is forgotten when its speaker wants that, and the rest of it is not heard either. Nobody forgets it for another one.
+func TestWhatIsBeingSaidIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Config{})
+		s := h.join("kitchen")
+		loud := slices.Repeat([]int16{8000, -8000}, 160)
+		ann := &microphone{who: who{"ann", "TR_1"}}
+		clear := func(identity string) error {
+			c := &call{identity: identity, message: protocol.InputAudioClear{}, done: make(chan error, 1)}
+			s.happens(c)
+			return <-c.done
+		}
+		s.happens(frame{ann, loud})
+		synctest.Wait()
+		if err := clear("bob"); !errors.Is(err, errNotYours) || !s.room.peer.listens(ann) {
+			t.Fatalf("bob had ann forgotten: %v", err)
+		}
+		if err := clear("ann"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		s.happens(frame{ann, loud})
+		synctest.Wait()
+		if s.room.peer.listens(ann) {
+			t.Error("the rest of it is heard")
+		}
+		s.happens(fell{ann})
+		s.happens(frame{ann, loud})
+		synctest.Wait()
+		if !s.room.peer.listens(ann) {
+			t.Error("what ann says next is not heard")
 		}
 	})
 }

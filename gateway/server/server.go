@@ -42,6 +42,7 @@ type Config struct {
 	Signals     Signals                   // nil: there are none
 	Run         Run                       // nil: signals set nothing off
 	Sources     Sources                   // nil: there are none
+	Tap         Tap                       // nil: Claude Code has no hooks of ours
 	Ready       func() error              // nil once turns can be served; its error is shown at /readyz
 	Origins     []string                  // origins, such as "https://example.org", of other pages that may connect
 	MaxSessions int                       // default 1,000
@@ -155,6 +156,7 @@ func (s *Server) routes() {
 	s.signalRoutes()
 	s.runRoutes()
 	s.sourceRoutes()
+	s.tapRoutes()
 	s.page()
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"vela/gateway/bus"
 	"vela/gateway/room"
 	"vela/gateway/server"
 	"vela/gateway/source"
@@ -24,6 +25,7 @@ func metrics(t *testing.T) string {
 	session.NewMetrics(r)
 	room.NewMetrics(r)
 	source.NewMetrics(r)
+	bus.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +63,7 @@ func TestNamesOfMetricsSayTheirKind(t *testing.T) {
 	session.NewMetrics(r)
 	room.NewMetrics(r)
 	source.NewMetrics(r)
+	bus.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
 		t.Fatal(err)
 	}
