@@ -25,7 +25,7 @@ LIVEKIT_START = $(if $(LIVEKIT),./bin/livekit-server --config e2e/livekit/server
 LIVEKIT_ENV   = $(if $(LIVEKIT),LIVEKIT_URL=ws://127.0.0.1:7880 LIVEKIT_API_KEY=devkey LIVEKIT_API_SECRET=devsecret-devsecret-devsecret-32b)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build livekit test check test-go test-web test-e2e e2e-openclaw bench bench-speech fuzz generate clean packages packages-test
+.PHONY: help run build livekit test check test-go test-web test-e2e e2e-openclaw e2e-claude bench bench-speech fuzz generate clean packages packages-test
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
