@@ -29,7 +29,7 @@ type Synthesizer interface {
 const (
 	playAhead    = 400 * time.Millisecond // of sound that a client is sent before it has played it
 	chunkLength  = speech.PacketLength    // of sound in one event
-	madeAhead    = 5 * time.Second        // of sound that waits here: the synthesizer gets no further sentence meanwhile
+	madeAhead    = 10 * time.Second       // of sound that waits here; the synthesizer gets no further sentence meanwhile
 	playedLate   = time.Second            // after the end of the sound a client has not acknowledged all of it
 	neverAcks    = 2 * time.Second        // after which a client that has acknowledged nothing is sent sound by the clock
 	stalledFor   = time.Minute            // after which a client that has stopped playing in the middle is sent no more
