@@ -8,7 +8,7 @@
 // other side: a participant as a phone is one.
 //
 // Inside a room: microphone.go is what is heard, player.go what is to be heard and how much of it was; peer.go is the
-// room before the session, calls.go what participants may call by RPC. All else that is said goes through publisher.go,
+// room before the session, calls.go what participants may call by RPC, chats.go what they may write. All else that is said goes through publisher.go,
 // in order, as packets that render.go makes.
 package room
 
