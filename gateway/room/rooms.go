@@ -33,6 +33,7 @@ type Config struct {
 	Key    string // the API key
 	Secret string // what goes with it: never logged, never told
 	Public string // the address that participants are told; default URL
+	Behind bool   // participants reach LiveKit through the gateway: they are told no address, and Public counts for nothing
 
 	// Agent is the name by which LiveKit dispatches us. Empty: into every room that begins.
 	Agent string
@@ -94,6 +95,9 @@ func New(cfg Config) *Rooms {
 	cfg.Empty = cmp.Or(cfg.Empty, time.Minute)
 	cfg.MaxRooms = cmp.Or(cfg.MaxRooms, 100)
 	cfg.Public = cmp.Or(cfg.Public, cfg.URL)
+	if cfg.Behind {
+		cfg.Public = ""
+	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}

@@ -17,12 +17,13 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 export async function startLiveKit({ port, udp, webhook, media = '127.0.0.1' } = {}) {
   port ??= await freePort();
   udp ??= await freeUDPPort();
+  const loopback = media.startsWith('127.');
   const config = {
     port,
     bind_addresses: ['127.0.0.1'],
     rtc: {
-      udp_port: udp, tcp_port: 0, use_external_ip: false, node_ip: media, enable_loopback_candidate: true,
-      interfaces: { includes: ['lo'] }, stun_servers: ['127.0.0.1:3478'], use_ice_lite: media !== '127.0.0.1',
+      udp_port: udp, tcp_port: 0, use_external_ip: false, node_ip: media,
+      ...(loopback && { enable_loopback_candidate: true, interfaces: { includes: ['lo'] } }), stun_servers: ['127.0.0.1:3478'], use_ice_lite: loopback && media !== '127.0.0.1',
     },
     keys: { [key]: secret },
     logging: { level: 'warn' },
