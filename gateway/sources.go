@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,10 +11,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"vela/gateway/discovery"
 	"vela/gateway/server"
 	"vela/gateway/source"
 	"vela/turn/openclaw"
@@ -31,9 +32,11 @@ const sourcesFile = "sources.json"
 func (g *Gateway) makeSources(r prometheus.Registerer) (sources, error) {
 	cfg := source.Config{
 		Take:    g.signals.through,
-		Look:    look,
+		Look:    g.taps.look,
 		Token:   func() (string, error) { return openclaw.LocalToken(os.Getenv) },
+		Hooks:   g.taps.hooks,
 		Claude:  g.cfg.ClaudeCode,
+		MIDI:    g.taps.device,
 		Log:     g.cfg.Log.With("component", "sources"),
 		Metrics: source.NewMetrics(r),
 	}
@@ -63,18 +66,6 @@ func keepSources(file string, k source.Kept) error {
 		return fmt.Errorf("gateway: keep the sources: %w", err)
 	}
 	return nil
-}
-
-// look is what runs on this machine, for the sources.
-func look(ctx context.Context) []source.Found {
-	var all []source.Found
-	for _, s := range (discovery.Config{}).Look(ctx) {
-		all = append(all, source.Found{
-			ID: s.ID, Label: s.Label, Protocol: source.Protocol(s.Protocol), URL: s.URL,
-			Available: s.Available, NeedsKey: s.NeedsAPIKey, Models: s.Models,
-		})
-	}
-	return all
 }
 
 // refusal is an error that is told to whoever asked.
@@ -160,3 +151,32 @@ func (s sources) Prompt(ctx context.Context, id, text string) (string, error) {
 }
 
 func (s sources) Stop(ctx context.Context, id string) error { return refused(s.Sources.Stop(ctx, id)) }
+
+// Tap implements [server.Sources].
+func (s sources) Tap(ctx context.Context, on bool) error {
+	if !on {
+		now, err := s.Sources.Disconnect(ctx, source.ClaudeCodeID)
+		return tapped(now, err)
+	}
+	if _, err := s.Sources.Connect(ctx, source.ClaudeCodeID); err != nil {
+		return refused(err)
+	}
+	for all := range s.Sources.Watch(ctx) {
+		i := slices.IndexFunc(all, func(one source.Source) bool { return one.ID == source.ClaudeCodeID })
+		if i < 0 {
+			break
+		}
+		if all[i].State != source.Connecting {
+			return tapped(all[i], nil)
+		}
+	}
+	return cmp.Or(context.Cause(ctx), error(source.ErrOver))
+}
+
+// tapped is what is wrong with the hooks: while all is well, a source has nothing to say of itself.
+func tapped(now source.Source, err error) error {
+	if err == nil && now.Error != "" {
+		err = source.Mistake(now.Error)
+	}
+	return refused(err)
+}

@@ -29,10 +29,11 @@ import (
 // TestMain runs without the variables of whoever runs it.
 func TestMain(m *testing.M) {
 	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "OTEL_") {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "OTEL_") || strings.HasPrefix(name, "OPENCLAW_") {
 			_ = os.Unsetenv(name)
 		}
 	}
+	_ = os.Setenv("OPENCLAW_CONFIG_PATH", os.DevNull) // no gateway of a test listens to somebody's agent
 	os.Exit(m.Run())
 }
 

@@ -89,15 +89,17 @@ func (c Config) Look(ctx context.Context) []Service {
 	return all
 }
 
-// ClaudeFolder is the nearest folder .claude, from dir upwards. It is not made where there is none.
+// ClaudeFolder is the nearest folder .claude, from dir upwards. It is not made where there is none. The one at home is
+// Claude Code's own, and that of a project only for who works just there.
 func ClaudeFolder(dir string) (string, bool) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", false
 	}
-	for {
+	home, _ := os.UserHomeDir() // without one, none is Claude Code's own
+	for begin := dir; ; {
 		folder := filepath.Join(dir, ".claude")
-		if info, err := os.Stat(folder); err == nil && info.IsDir() {
+		if info, err := os.Stat(folder); err == nil && info.IsDir() && (dir != home || dir == begin) {
 			return folder, true
 		}
 		above := filepath.Dir(dir)

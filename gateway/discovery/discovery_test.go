@@ -135,3 +135,27 @@ func TestDevicesComeLast(t *testing.T) {
 		t.Errorf("%v, %s", err, text)
 	}
 }
+
+// What lies at home is Claude Code's own, and not above every project.
+func TestClaudeCodesOwnFolderIsNoProject(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	project := filepath.Join(home, "work", "project")
+	for _, dir := range []string{filepath.Join(home, ".claude"), project} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if folder, ok := ClaudeFolder(project); ok {
+		t.Errorf("the project's is %s", folder)
+	}
+	if folder, ok := ClaudeFolder(home); !ok || folder != filepath.Join(home, ".claude") {
+		t.Errorf("at home it is %q", folder)
+	}
+	if err := os.Mkdir(filepath.Join(home, "work", ".claude"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if folder, ok := ClaudeFolder(project); !ok || folder != filepath.Join(home, "work", ".claude") {
+		t.Errorf("the project's is %q", folder)
+	}
+}

@@ -467,6 +467,7 @@ func TestCalls(t *testing.T) {
 			{"session.start", `{"agent":"other"}`, ""},
 			{"session.start", `{"agent":"none"}`, "cannot give that agent"},
 			{"session.start", `{"turns":"agent"}`, "agent, approvals, interrupt"},
+			{"session.start", `{"follow":["local:claude-code"]}`, "agent, approvals, interrupt"},
 			{"session.start", `{"turnDetection":"vad"}`, "cannot give that turnDetection"},
 			{"session.start", `{"turnDetection":"none"}`, ""},
 			{"input_audio.clear", ``, ""},

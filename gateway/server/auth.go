@@ -49,8 +49,13 @@ type caller struct {
 // that nothing behind here can log or keep it.
 func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if c.Path() == webhookPath || slices.Contains(rtcPaths, c.Path()) {
-			return next(c) // LiveKit's own tokens stand where a credential does elsewhere, and it checks them
+		switch path := c.Path(); {
+		case path == webhookPath: // LiveKit signs what it tells, in the header that holds a credential elsewhere
+			return next(c)
+		case slices.Contains(rtcPaths, path): // LiveKit checks its own tokens, which stand there too
+			return next(c)
+		case path == hookPath: // a hook has a token of its own
+			return next(c)
 		}
 		shown := takeCredential(c.Request().Header)
 		if shown.alone {
@@ -201,6 +206,14 @@ func (w *caller) only() []session.Turns {
 	}
 	return kinds
 }
+
+// follows says whether the caller may see signals, which are of everybody's sessions.
+func (w *caller) follows() bool {
+	return w == nil || w.pass == nil || w.pass.Signals(auth.FollowSignals)
+}
+
+// emits says whether the caller may emit what a person does.
+func (w *caller) emits() bool { return w == nil || w.pass == nil || w.pass.Signals(auth.EmitSignals) }
 
 // enter takes one of the places that the caller may have for a session, and gives back how to leave it. Without a place
 // it returns how to turn the caller away.

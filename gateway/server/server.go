@@ -3,8 +3,9 @@
 // Start at [New]; [Server.Serve] accepts connections until its context is done, then drains. One connection is a
 // socket (socket.go), which is a [session.Peer]; what waits to be written to it stands in its outbox (outbox.go);
 // sessions.go counts the sessions that run and waits for them; access.go says which pages may come in and auth.go who,
-// by what credential.go finds in a request; signals.go takes signals and streams them, run.go what they set off, sources.go where else they come from; tokens.go
-// makes tokens, rooms.go is what LiveKit and its participants ask for, rtc.go what is passed on to it, tls.go is for listening with a certificate.
+// by what credential.go finds in a request; signals.go takes signals and streams them, signaller.go has them in a socket, run.go
+// is what they set off, sources.go where else they come from; tokens.go makes tokens, rooms.go is what LiveKit and its
+// participants ask for, rtc.go what is passed on to it, tls.go is for listening with a certificate.
 package server
 
 import (
@@ -42,6 +43,7 @@ type Config struct {
 	Signals     Signals                   // nil: there are none
 	Run         Run                       // nil: signals set nothing off
 	Sources     Sources                   // nil: there are none
+	Tap         Tap                       // nil: Claude Code has no hooks of ours
 	Ready       func() error              // nil once turns can be served; its error is shown at /readyz
 	Origins     []string                  // origins, such as "https://example.org", of other pages that may connect
 	MaxSessions int                       // default 1,000
@@ -63,6 +65,8 @@ type NewSession struct {
 
 	Only  []session.Turns   // the kinds of turns that the client may have; empty for all
 	Audio session.Allowance // what the client's audio is taken from; nil is without limit
+
+	Follows, Emits bool // what the client may do with signals: see everybody's, emit its own
 }
 
 // Server serves HTTP. Make it with [New].
@@ -157,6 +161,7 @@ func (s *Server) routes() {
 	s.signalRoutes()
 	s.runRoutes()
 	s.sourceRoutes()
+	s.tapRoutes()
 	s.page()
 }
 

@@ -34,15 +34,15 @@ type Sources interface {
 	Prompt(ctx context.Context, id, text string) (correlation string, err error)
 	Stop(ctx context.Context, id string) error
 
+	// Tap connects to Claude Code, or disconnects, and returns when its hooks are in place, or out of it.
+	Tap(ctx context.Context, on bool) error
+
 	// Token is what OpenClaw on this machine wants.
 	Token() (string, error)
 }
 
 // maxSourceBody bounds what is said about a source, in bytes.
 const maxSourceBody = 16 << 10
-
-// claudeCode is the source that /api/tap is about.
-const claudeCode = "local:claude-code"
 
 func (s *Server) sourceRoutes() {
 	all := s.cfg.Sources
@@ -72,8 +72,8 @@ func (s *Server) sourceRoutes() {
 		correlation, err := all.Prompt(ctx, id, b.Text)
 		return map[string]string{"correlationId": correlation}, err
 	}))
-	g.POST("/api/tap/connect", tapped(all.Connect))
-	g.POST("/api/tap/disconnect", tapped(all.Disconnect))
+	g.POST("/api/tap/connect", s.tap(true))
+	g.POST("/api/tap/disconnect", s.tap(false))
 	g.GET("/api/openclaw/token", s.showToken)
 }
 
@@ -173,11 +173,16 @@ func told(err error) error {
 	return err
 }
 
-// tapped is what the commands of Claude Code's hooks expect.
-func tapped(do func(ctx context.Context, id string) (any, error)) echo.HandlerFunc {
+// tap answers as the programs expect that know these routes from elsewhere.
+func (s *Server) tap(on bool) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if _, err := do(c.Request().Context(), claudeCode); err != nil {
-			return told(err)
+		err := told(s.cfg.Sources.Tap(c.Request().Context(), on))
+		var said *echo.HTTPError
+		switch {
+		case errors.As(err, &said):
+			return c.JSON(http.StatusInternalServerError, map[string]any{"ok": false, "error": said.Message})
+		case err != nil:
+			return err
 		}
 		return c.JSON(http.StatusOK, map[string]bool{"ok": true})
 	}

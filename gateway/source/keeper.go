@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"reflect"
+	"sync"
 	"time"
 )
 
@@ -31,6 +32,7 @@ type keeper struct {
 	children map[string]*child // by the ids of their sources
 	scanning chan struct{}     // closed when what is looked for was found; nil when nothing is
 	scans    *time.Timer       // the next scan
+	once     sync.Once         // closes the sources' found
 	offered  map[string]bool   // sources that connected by themselves, or were disconnected by a person, since they appeared
 
 	watchers map[chan []Source]bool
@@ -154,6 +156,7 @@ func (k *keeper) found(found []Found, token string) {
 	if k.over {
 		return
 	}
+	defer k.once.Do(func() { close(k.sources.found) })
 	k.scans.Reset(scanEvery)
 	k.Update(found)
 	if e := k.find(OpenClawID); e != nil && token != "" && onThisMachine(e.URL) {

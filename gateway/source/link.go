@@ -84,7 +84,7 @@ func (l Link) Run(ctx context.Context) {
 		var refusal Refusal
 		said := errors.As(err, &refusal)
 		switch {
-		case ctx.Err() != nil, errors.Is(err, io.EOF):
+		case ctx.Err() != nil, err == io.EOF: // what only wraps it is a connection that ended without a word
 			l.Show(Disconnected, left)
 			return
 		case said && refusal.Refused():

@@ -100,6 +100,9 @@ func listOf(ctx context.Context, p Protocol, v vendor) ([]string, error) {
 		if p == Anthropic && e.Code() == protocol.CodeAgentFailed {
 			return nil, nil
 		}
+		if strings.Contains(stream.Operator(err), string(ErrForbidden)) { // all that is left of it
+			return nil, fault{string(ErrForbidden), true}
+		}
 		return nil, fault{words: "The model server cannot be reached."}
 	}
 	if p == Anthropic {

@@ -62,6 +62,7 @@ type Sources struct {
 	log   *slog.Logger
 	stamp Stamp
 	calls chan func(*keeper)
+	found chan struct{} // closed when it is known for the first time what runs on this machine
 	over  chan struct{} // closed when Run has returned
 }
 
@@ -82,10 +83,14 @@ func New(cfg Config) *Sources {
 	if cfg.Metrics == nil {
 		cfg.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
-	return &Sources{
+	s := &Sources{
 		cfg: cfg, log: cfg.Log, stamp: Stamp{NewID: cfg.NewID, Now: time.Now},
-		calls: make(chan func(*keeper)), over: make(chan struct{}),
+		calls: make(chan func(*keeper)), found: make(chan struct{}), over: make(chan struct{}),
 	}
+	if cfg.Look == nil {
+		close(s.found)
+	}
+	return s
 }
 
 // Run looks after all sources until ctx is done, then disconnects them, and returns when the last has ended. It is called
@@ -223,9 +228,18 @@ func (s *Sources) Scan(ctx context.Context) ([]Source, error) {
 	return s.List(ctx)
 }
 
-// Connect begins to connect to a source, unless it is or does. How that goes is seen in the source.
+// Connect begins to connect to a source, unless it is or does. How that goes is seen in the source. A source that is not
+// known may be one on this machine that is about to be found.
 func (s *Sources) Connect(ctx context.Context, id string) (Source, error) {
-	return s.change(ctx, id, func(k *keeper) error { return k.connect(id) })
+	connect := func(k *keeper) error { return k.connect(id) }
+	now, err := s.change(ctx, id, connect)
+	if !errors.Is(err, ErrUnknown) {
+		return now, err
+	}
+	if err := s.await(ctx, s.found); err != nil {
+		return Source{}, err
+	}
+	return s.change(ctx, id, connect)
 }
 
 // Disconnect ends the connection to a source, stops its prompts, and returns when both have ended.

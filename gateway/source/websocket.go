@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"nhooyr.io/websocket"
@@ -19,6 +20,7 @@ const (
 	wholeTime  = 30 * time.Second // for a message, from its beginning to its end
 	pingEvery  = 20 * time.Second
 	pongTime   = 10 * time.Second
+	lateTime   = 4 * time.Second // for a pong, by when a connection that broke is one that did not answer
 )
 
 // Faults of whoever is at the other end.
@@ -33,8 +35,9 @@ type socket struct {
 	Plain
 	conn   *websocket.Conn
 	cancel context.CancelCauseFunc
-	pings  sync.WaitGroup
 	ctx    context.Context
+	pings  sync.WaitGroup
+	asked  atomic.Int64 // when the ping was sent that is not answered, in Unix ns; 0 if there is none
 }
 
 func (d *dialer) socket(ctx context.Context, address, key string, p Plain) (Feed, error) {
@@ -61,13 +64,15 @@ func (d *dialer) socket(ctx context.Context, address, key string, p Plain) (Feed
 // ping looks whether the other side is there.
 func (s *socket) ping() {
 	for pause(s.ctx, pingEvery) {
+		s.asked.Store(time.Now().UnixNano())
 		ctx, cancel := context.WithTimeout(s.ctx, pongTime)
 		err := s.conn.Ping(ctx)
 		cancel()
 		if err != nil {
-			s.cancel(errSilent) // of no effect if the connection broke otherwise
+			s.cancel(nil) // Next says why
 			return
 		}
+		s.asked.Store(0)
 	}
 }
 
@@ -99,6 +104,9 @@ func (s *socket) why(err error) error {
 		return fault{"The source closed the connection: it does not allow it. Does it want a key?", true}
 	case errors.As(context.Cause(s.ctx), &f):
 		return f
+	}
+	if asked := s.asked.Load(); asked != 0 && time.Since(time.Unix(0, asked)) >= lateTime {
+		return errSilent
 	}
 	return err
 }

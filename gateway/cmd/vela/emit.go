@@ -90,22 +90,39 @@ func (g plainGateway) do(ctx context.Context, method, path string, body io.Reade
 
 // emit sends one signal, and prints its id.
 func (g plainGateway) emit(ctx context.Context, out io.Writer, body []byte) error {
-	resp, err := g.do(ctx, http.MethodPost, "/api/signal", bytes.NewReader(body), http.Header{"Content-Type": {"application/json"}})
+	answer, err := g.post(ctx, body)
 	if err != nil {
 		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	var answer struct {
-		OK    bool   `json:"ok"`
-		ID    string `json:"id"`
-		Error string `json:"error"`
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&answer); err != nil {
-		return fmt.Errorf("%s takes no signals: is it a gateway of this version? (%s)", g.address.Host(), resp.Status)
 	}
 	if !answer.OK {
 		return fmt.Errorf("the gateway does not take it: %s", strings.TrimPrefix(answer.Error, "signal: "))
 	}
 	_, err = fmt.Fprintln(out, answer.ID)
 	return err
+}
+
+// send sends one signal. What the gateway finds wrong with it stands among its signals.
+func (g plainGateway) send(ctx context.Context, body []byte) error {
+	_, err := g.post(ctx, body)
+	return err
+}
+
+// taken is what the gateway answers to a signal.
+type taken struct {
+	OK    bool   `json:"ok"`
+	ID    string `json:"id"`
+	Error string `json:"error"`
+}
+
+func (g plainGateway) post(ctx context.Context, body []byte) (taken, error) {
+	resp, err := g.do(ctx, http.MethodPost, "/api/signal", bytes.NewReader(body), http.Header{"Content-Type": {"application/json"}})
+	if err != nil {
+		return taken{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var answer taken
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&answer); err != nil || answer.ID == "" {
+		return taken{}, fmt.Errorf("%s takes no signals: is it a gateway of this version? (%s)", g.address.Host(), resp.Status)
+	}
+	return answer, nil
 }

@@ -9,9 +9,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"vela/gateway/bus"
+	"vela/gateway/feed"
 	"vela/gateway/room"
 	"vela/gateway/server"
 	"vela/gateway/source"
+	"vela/gateway/webhook"
 	"vela/session"
 )
 
@@ -24,6 +27,9 @@ func metrics(t *testing.T) string {
 	session.NewMetrics(r)
 	room.NewMetrics(r)
 	source.NewMetrics(r)
+	bus.NewMetrics(r)
+	feed.NewMetrics(r)
+	webhook.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +67,9 @@ func TestNamesOfMetricsSayTheirKind(t *testing.T) {
 	session.NewMetrics(r)
 	room.NewMetrics(r)
 	source.NewMetrics(r)
+	bus.NewMetrics(r)
+	feed.NewMetrics(r)
+	webhook.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
 		t.Fatal(err)
 	}
