@@ -88,6 +88,7 @@ func joinError(err error) error {
 
 var (
 	errKey         = errors.New("room: LiveKit does not take our key: see that LIVEKIT_API_KEY and LIVEKIT_API_SECRET are those of the server at LIVEKIT_URL, and that both clocks agree")
+	errOld         = errors.New("room: LiveKit knows no agents: it is too old, or not LiveKit. Bring it up to date: vela livekit check says to what")
 	errNoRoom      = errors.New("room: LiveKit has no such room, and makes none")
 	errUnreachable = errors.New("room: LiveKit is not there: see that a server runs at LIVEKIT_URL")
 )
