@@ -189,6 +189,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		Log:         cfg.Log.With("component", "server"),
 		Metrics:     registry,
 		Rooms:       g.roomsServed(),
+		Signalling:  g.signalling(),
 	})
 	if err != nil {
 		return nil, err
