@@ -12,7 +12,11 @@ type Allowance interface {
 // allowed takes so much audio from the client's allowance. What that answers depends on other sessions too, so the
 // journal has it.
 func (s *Session) allowed(d time.Duration) bool {
-	if s.cfg.Allowance == nil || s.cfg.Allowance.Take(d) {
+	from := s.pays
+	if from == nil {
+		from = s.cfg.Allowance
+	}
+	if from == nil || from.Take(d) {
 		return true
 	}
 	s.journal.write(entry{Spent: true})

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"vela/session"
 )
 
 // minutes is a [session.Allowance].
@@ -54,5 +56,37 @@ func TestAudioThatIsNotTakenCostsNothing(t *testing.T) {
 		if allowance.left != time.Hour {
 			t.Errorf("%s are left of an hour", allowance.left)
 		}
+	})
+}
+
+// Where several people speak in one session, each pays for what they say.
+func TestWhoSpeaksPays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := agentBacked(recogniser(counts), says("yes"))
+		own, anns, bobs := &minutes{left: time.Hour}, &minutes{left: time.Hour}, &minutes{left: 20 * time.Millisecond}
+		cfg.Version, cfg.Allowance = 2, own
+		c := start(t, cfg)
+		if err := c.session.Join(t.Context(), c, session.Hello{Seat: session.Room}); err != nil {
+			t.Fatal(err)
+		}
+		c.next()
+		say := func(pays session.Allowance) { c.send(session.Audio{PCM: make([]byte, 640), Pays: pays}) }
+		say(anns)
+		say(anns)
+		say(bobs)
+		c.expect("listening", "? heard 1", "? heard 2", "? heard 3")
+		say(bobs)
+		c.expect("! audio_too_long")
+		say(nil)
+		c.expect("? heard 4")
+		spent := func(m *minutes, of, want time.Duration) {
+			t.Helper()
+			if got := of - m.left; got != want {
+				t.Errorf("%s were taken, want %s", got, want)
+			}
+		}
+		spent(anns, time.Hour, 40*time.Millisecond)
+		spent(bobs, 20*time.Millisecond, 20*time.Millisecond)
+		spent(own, time.Hour, 20*time.Millisecond)
 	})
 }

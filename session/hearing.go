@@ -174,7 +174,7 @@ func (s *Session) samplesOf(p Peer, m protocol.Message) ([]int16, error) {
 		return samples, err
 	case Audio:
 		switch n := len(m.PCM); {
-		case s.settings.input.Framing != "binary":
+		case s.settings.input.Framing != "binary" && s.seatOf(p) != Room:
 			return nil, errNotAgreed
 		case s.settings.input.Encoding == encodingOpus:
 			return s.decode(p, m.PCM)

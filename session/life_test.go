@@ -272,6 +272,40 @@ func TestTwoPeers(t *testing.T) {
 	})
 }
 
+// attentive is a peer that goes by what is in force.
+type attentive struct {
+	*client
+	agreed []protocol.Terms
+}
+
+func (l *attentive) Agreed(terms protocol.Terms) { l.agreed = append(l.agreed, terms) }
+
+// What one peer has changed another one is told that listens for it, and only that: it does not answer what was not asked.
+func TestWhatAnotherPeerHasChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := connect2(t, session.Config{Version: 2})
+		room := &attentive{client: &client{t: t, session: a.session, ended: a.ended}}
+		if err := a.session.Join(t.Context(), room, session.Hello{Seat: session.Room}); err != nil {
+			t.Fatal(err)
+		}
+		room.expect("ready", "idle")
+		off := false
+		for _, m := range []protocol.SessionStart{{}, {Language: "klingon"}, {Interrupt: &off}} {
+			if err := a.session.Receive(t.Context(), a, "", m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := a.session.Receive(t.Context(), room, "", protocol.SessionStart{Approvals: &off}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		room.expect("ready", "idle") // its own
+		if len(room.agreed) != 1 || room.agreed[0].Interrupt {
+			t.Errorf("it was told %+v", room.agreed)
+		}
+	})
+}
+
 // Nobody comes: the session ends all the same, once it has been idle for too long.
 func TestASessionThatNobodyJoinsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -37,6 +37,8 @@ type (
 		err  error
 	}
 
+	// [Followed] is what a source's agent does that is followed.
+
 	// heard is what the recogniser has made of the utterance; said is what the engine yields (answer.go, hearing.go), and
 	// piece what is spoken of its answer (voice.go), or, as filled, of a phrase (filler.go).
 
@@ -65,6 +67,8 @@ func (s *Session) take(ctx context.Context) (in input, ok bool) {
 		in = p
 	case p := <-s.answer.phrase():
 		in = filled(p)
+	case g := <-s.following.seen:
+		in = g
 	case s.answer.offer() <- s.answer.sentence():
 		in = offered{}
 	case <-s.timer.C:
@@ -86,8 +90,12 @@ func (s *Session) Receive(ctx context.Context, p Peer, id string, m protocol.Mes
 	return s.post(ctx, fromClient{p, id, m})
 }
 
-// Audio is speech as it came in a binary message, in the format agreed. Whoever hands it to Receive lets go of PCM.
-type Audio struct{ PCM []byte }
+// Audio is speech as it came in a binary message, in the format agreed; a room sends none other, whatever was agreed about
+// its framing. Whoever hands it to Receive lets go of PCM.
+type Audio struct {
+	PCM  []byte
+	Pays Allowance // what it is taken from; nil: the session's
+}
 
 // Type implements [protocol.Message].
 func (Audio) Type() string { return appendType }

@@ -701,7 +701,7 @@ func (m *model2) client(seat int, in taken2) {
 	case "malformed":
 		why = in.Error.Code
 	case "audio":
-		why = m.append(seat, in, m.framing == "binary" && len(in.PCM) > 0 && len(in.PCM)%2 == 0)
+		why = m.append(seat, in, (m.framing == "binary" || seat == 1) && len(in.PCM) > 0 && len(in.PCM)%2 == 0)
 	default:
 		e, _ := protocol.DecodeEnvelope(in.Client, protocol.Client)
 		ref, why = e.ID, m.handle(seat, in, e.Message)

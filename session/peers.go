@@ -70,6 +70,15 @@ func (s *Session) join(p Peer, h Hello) {
 	s.play()
 }
 
+// tellTerms tells the other peers, as far as they ask for it, what one of them has changed.
+func (s *Session) tellTerms(by Peer) {
+	for _, p := range s.seats {
+		if other, asks := p.(Listener); asks && p != by {
+			other.Agreed(s.settings.terms)
+		}
+	}
+}
+
 // greet tells one peer who and where the session is.
 func (s *Session) greet(p Peer) {
 	s.tell(p, s.ready(false, false))

@@ -104,7 +104,7 @@ func BenchmarkSpeakingSession(b *testing.B) {
 					if speaks {
 						post(b, s.Receive(ctx, p, "", benchVoice))
 						for range 50 {
-							post(b, s.Receive(ctx, p, "", Audio{make([]byte, 1280)}))
+							post(b, s.Receive(ctx, p, "", Audio{PCM: make([]byte, 1280)}))
 						}
 						post(b, s.Receive(ctx, p, "", protocol.InputTextSubmit{Text: "when does the boat sail"}))
 					}

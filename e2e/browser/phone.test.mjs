@@ -233,6 +233,27 @@ test('the microphone is muted while the control is not held', async (t) => {
   assert.equal((await phone.turns()).length, 2);
 });
 
+test('hands-free: one press opens the microphone, and who speaks is heard until it is switched off', async (t) => {
+  const phone = await openPhone(t, { init: [() => localStorage.setItem('vela.handsFree', 'yes')] });
+  await eventually(async () => assert.equal(await phone.title(), 'Press once, then just talk'), long);
+  const words = async () => (await phone.turns()).flatMap((turn) => turn.filter(([who]) => who === 'user').map(([, text]) => text));
+  await phone.talk.click();
+  await eventually(async () => assert.equal(await phone.title(), 'Just talk'), long);
+  await eventually(async () => assert.match((await words()).join(), /time is/), long);
+  await eventually(async () => assert.equal(await phone.lastAnswer(), 'It is half past nine.'), long);
+  await picture(phone.page, 'phone-handsfree');
+  await phone.page.getByRole('button', { name: 'Settings' }).click();
+  await phone.page.getByRole('dialog').getByRole('switch', { name: 'Hands-free' }).click();
+  await phone.page.keyboard.press('Escape');
+  await eventually(async () => assert.equal(await phone.session(), 'idle'), long);
+  await eventually(async () => assert.equal(await phone.title(), 'Hold to talk'), long);
+  const before = (await words()).length;
+  // It says the same words over and over, which nobody hears any more: a turn in writing is time enough for some of them.
+  await phone.page.waitForTimeout(question.ms);
+  await phone.type('hello');
+  await phone.answered(`You said hello, after ${before} others.`);
+});
+
 test('what is typed goes on lk.chat, and comes back as what was said', async (t) => {
   const phone = await openPhone(t);
   await phone.type('good morning');

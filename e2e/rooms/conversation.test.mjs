@@ -126,7 +126,7 @@ test('chat and the commands of ganglia-events', async (t) => {
   await eventually(() => assert.equal(phone.agent(), undefined), long);
 });
 
-test('participants call by RPC: cancel, another agent, a yes to a tool', async (t) => {
+test('participants call by RPC: cancel, another agent, a yes to a tool, what was said', async (t) => {
   const phone = await meet(t);
   await phone.write('tell me a story');
   await eventually(() => assert.ok(phone.agentSaid().length > 0), long);
@@ -136,6 +136,9 @@ test('participants call by RPC: cancel, another agent, a yes to a tool', async (
   assert.equal(await phone.call('session.start', { agent: 'parrot' }), '{}');
   await phone.write('pretty bird');
   await answered(phone, 'You said: pretty bird');
+  await eventually(() => assert.equal(phone.state(), 'listening'), long);
+  assert.deepEqual(JSON.parse(await phone.call('history.get')).items.slice(-2).map((item) => [item.role, item.text]), [['user', 'pretty bird'], ['assistant', 'You said: pretty bird']]);
+  assert.equal(await phone.call('input_audio.clear'), '{}');
   await assert.rejects(phone.call('session.start', { agent: 'nobody' }), /cannot give that agent/);
   await assert.rejects(phone.call('session.start', { turns: 'deterministic' }), /agent, approvals/);
   await assert.rejects(phone.call('approval.answer', { approvalId: 'a9.9', allow: true }), /No such question/);
@@ -197,16 +200,3 @@ test('two gateways, one room: the second agent leaves', async (t) => {
   }, long);
   await eventually(() => assert.deepEqual(phone.agents().map((a) => a.identity), [first]), long);
 });
-
-test('the agent leaves after the last participant, and comes back with the conversation', async (t) => {
-  const phone = await meet(t);
-  await phone.write('remember me');
-  await answered(phone, 'You said remember me, after 0 others.');
-  await phone.leave();
-  const rooms = async () => Number(/^vela_rooms (\d+)/m.exec(await (await fetch(`${vela.url}/metrics`)).text())[1]);
-  await eventually(async () => assert.equal(await rooms(), 0), 60_000);
-  const again = await meet(t, 'ann', phone.name);
-  await again.write('do you');
-  await answered(again, 'You said do you, after 1 others.');
-});
-

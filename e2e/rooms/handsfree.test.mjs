@@ -51,6 +51,14 @@ test('with an open microphone, silence ends the turn; speech over an answer stop
   await eventually(() => assert.ok(phone.state() === 'speaking' && phone.sound.last > Date.now() - 200), long);
   await phone.say(question, { release: false });
   await answered('It is half past nine.');
+  // Whoever is there can choose, and everybody knows what was chosen.
+  const detection = () => phone.agent().attributes['vela.turn_detection'];
+  assert.equal(detection(), 'vad');
+  await eventually(() => phone.call('session.start', { turnDetection: 'none' }), long);
+  await eventually(() => assert.equal(detection(), 'none'), long);
+  await phone.call('session.start', { turnDetection: 'vad', vad: { silenceMs: 900 } });
+  await eventually(() => assert.equal(detection(), 'vad'), long);
+  await assert.rejects(phone.call('session.start', { vad: { silenceMs: 1 } }), /cannot give that vad.silenceMs/);
   const story = phone.agentSaid().find((row) => /sentence/.test(row.text));
   assert.ok(story.ended && !story.text.includes('number 199'));
   assert.equal(vela.log, '');

@@ -10,8 +10,14 @@ import (
 )
 
 // methods are what participants may call by RPC: events of the Vela protocol, by their names; the payload is theirs. A
-// call returns {} once the session has taken it, or the words and the code of its error.
-var methods = []string{"session.start", "response.cancel", "approval.answer", "input_text.submit", "history.clear"}
+// call returns {} once the session has taken it, history.get the payload of the history behind it; or the words and the
+// code of its error.
+var methods = []string{
+	"session.start", "response.cancel", "approval.answer", "input_text.submit", "input_audio.clear", "history.get", "history.clear",
+}
+
+// maxAnswer bounds what a call returns, in bytes: LiveKit carries 15 KiB.
+const maxAnswer = 15 << 10
 
 // call is one of them, on its way.
 type call struct {
@@ -19,7 +25,21 @@ type call struct {
 	message  protocol.Message
 	done     chan error // of size 1
 	id       string
-	err      error // what the session said of it
+	err      error  // what the session said of it
+	answer   []byte // what is returned; {} where there is nothing to say
+}
+
+// tell is what the session answers beside taking it. Of a long conversation the newest is told that LiveKit carries.
+func (c *call) tell(h protocol.History) {
+	for items := h.Items; ; items = items[1:] {
+		b, err := json.Marshal(protocol.History{Items: items})
+		if err != nil {
+			return // what the session makes can be written
+		}
+		if c.answer = b; len(b) <= maxAnswer || len(items) == 0 {
+			return
+		}
+	}
 }
 
 func (c *call) reply(err error) {
@@ -37,7 +57,11 @@ type callError struct {
 
 func (e *callError) Error() string { return e.words }
 
-var errSettings = errors.New("of session.start, a room takes agent, approvals and interrupt")
+var (
+	errSettings = errors.New("of session.start, a room takes agent, approvals, interrupt, turnDetection and vad")
+	errNoPlace  = &callError{protocol.CodeSessionLimit, "Your token has as many sessions as it may have: you are not heard here. End one of them, and join again."}
+	errNotYours = &callError{protocol.CodeTurnInFlight, "Somebody else is speaking."}
+)
 
 // readCall makes a message of a method and its payload.
 func readCall(method string, payload []byte) (protocol.Message, error) {
@@ -55,7 +79,7 @@ func readCall(method string, payload []byte) (protocol.Message, error) {
 		return nil, err
 	}
 	if s, ok := e.Message.(protocol.SessionStart); ok {
-		if s.Audio != nil || s.Turns != "" || s.TurnDetection != "" || s.Room != "" || s.Language != "" || s.Metadata != nil {
+		if s.Audio != nil || s.Turns != "" || s.Room != "" || s.Language != "" || s.Metadata != nil || s.Follow != nil {
 			return nil, errSettings
 		}
 	}

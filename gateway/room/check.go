@@ -43,7 +43,7 @@ func Check(ctx context.Context, cfg Config, room string) []Finding {
 	} else {
 		add("clock", "both agree", "")
 	}
-	api := lksdk.NewRoomServiceClient(httpURL(cfg.URL), cfg.Key, cfg.Secret)
+	api := cfg.roomService()
 	_, err = api.ListRooms(ctx, &livekit.ListRoomsRequest{})
 	if err != nil {
 		add("key", "it is not taken", "Set LIVEKIT_API_KEY and LIVEKIT_API_SECRET to a pair of the server's, below keys in its configuration.")

@@ -1,11 +1,10 @@
 package room
 
-// This file and worker.go, api.go and phone.go are the ones of the package that know LiveKit's SDK
+// This file and worker.go, sweep.go, api.go and phone.go are the ones of the package that know LiveKit's SDK
 // (github.com/livekit/server-sdk-go/v2 v2.18.1).
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -184,11 +183,9 @@ func (c *connection) opened(track *webrtc.TrackRemote, pub *lksdk.RemoteTrackPub
 	if track.Kind() != webrtc.RTPCodecTypeAudio || isAgent(p) {
 		return
 	}
-	m := &microphone{who: who{identity: p.Identity(), track: pub.SID()}, sid: pub.SID(), packets: remoteTrack{track}}
-	if pub.IsMuted() {
-		m.mute(true)
-	}
-	c.post(opened{m})
+	c.post(opened{&microphone{
+		who: who{identity: p.Identity(), track: pub.SID()}, sid: pub.SID(), packets: remoteTrack{track}, isMuted: pub.IsMuted,
+	}})
 }
 
 type remoteTrack struct{ *webrtc.TrackRemote }
@@ -243,13 +240,16 @@ func (c *connection) method(name string) lksdk.RpcHandlerCtxFunc {
 		if err != nil {
 			return nil, lksdk.NewRpcError(lksdk.RpcApplicationError, err.Error(), nil)
 		}
-		done := make(chan error, 1)
 		meta := lksdk.RPCMetadataFromContext(ctx)
-		if meta == nil || !c.post(&call{identity: meta.CallerIdentity, message: m, done: done}) {
+		asked := &call{message: m, done: make(chan error, 1), answer: []byte("{}")}
+		if meta != nil {
+			asked.identity = meta.CallerIdentity
+		}
+		if meta == nil || !c.post(asked) {
 			return nil, lksdk.NewRpcError(lksdk.RpcRecipientDisconnected, "the agent is leaving", nil)
 		}
 		select {
-		case err = <-done:
+		case err = <-asked.done:
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		case <-c.ctx.Done():
@@ -263,13 +263,22 @@ func (c *connection) method(name string) lksdk.RpcHandlerCtxFunc {
 		case err != nil:
 			return nil, lksdk.NewRpcError(lksdk.RpcRecipientDisconnected, "the agent has left", nil)
 		}
-		return json.RawMessage("{}"), nil
+		return asked.answer, nil
 	}
 }
 
-// present implements [line].
+// present implements [line]. Whom an agent left on purpose has one again.
 func (c *connection) present() (people []came) {
+	var marked []string
+	defer func() {
+		if len(marked) > 0 {
+			c.tasks.Go(func() { mark(c.ctx, c.from.cfg, c.from.name, marked, "") })
+		}
+	}()
 	for _, p := range c.room.GetRemoteParticipants() {
+		if p.Attributes()[attrLeft] != "" {
+			marked = append(marked, p.Identity())
+		}
 		people = append(people, came{identity: p.Identity(), agent: isAgent(p), first: true})
 		for _, pub := range p.TrackPublications() {
 			if remote, ok := pub.(*lksdk.RemoteTrackPublication); ok {
@@ -375,9 +384,12 @@ func (c *connection) carry(ctx context.Context, p *livekit.DataPacket) error {
 	}
 }
 
-// agentState implements [carrier].
-func (c *connection) agentState(value string) {
-	c.sink.SetAttributes(map[string]string{"lk.agent.state": value})
+// describe implements [carrier].
+func (c *connection) describe(attributes map[string]string) { c.sink.SetAttributes(attributes) }
+
+// excuse implements [line].
+func (c *connection) excuse(identities []string, why string) {
+	mark(c.ctx, c.from.cfg, c.from.name, identities, why)
 }
 
 // close implements [line].

@@ -105,6 +105,14 @@ func (p *peer) Close(code protocol.CloseCode, _ string) {
 	p.over(why)
 }
 
+// Agreed implements [session.Listener].
+func (p *peer) Agreed(terms protocol.Terms) {
+	p.mu.Lock()
+	p.terms = terms
+	p.mu.Unlock()
+	p.publisher.agreed(terms)
+}
+
 // note keeps what of an event the room goes by, and returns who an event of the user's is of.
 func (p *peer) note(m protocol.Message) who {
 	p.mu.Lock()
@@ -116,6 +124,8 @@ func (p *peer) note(m protocol.Message) who {
 			p.terms = *m.Terms
 		}
 		p.answered()
+	case protocol.History:
+		p.tell(m)
 	case protocol.Error:
 		p.failed(m)
 	case protocol.SessionState:
@@ -209,6 +219,16 @@ func (p *peer) answered() {
 	}
 }
 
+// tell hands the conversation to the call that is being answered, if it asked for it. Call it with the lock held.
+func (p *peer) tell(h protocol.History) {
+	if len(p.calls) == 0 {
+		return
+	}
+	if _, asks := p.calls[0].message.(protocol.HistoryGet); asks {
+		p.calls[0].tell(h)
+	}
+}
+
 // failed follows an error: of a call, or of a typed turn, which gives the floor back. Call it with the lock held.
 func (p *peer) failed(m protocol.Error) {
 	if m.Ref == "" {
@@ -253,8 +273,8 @@ func (p *peer) isIdle() bool {
 	return p.state == protocol.Idle
 }
 
-// audio is speech at 16 kHz in the format that was agreed with whoever made the session.
-func (p *peer) audio(samples []int16) []protocol.Message {
+// audio is speech at 16 kHz in the format that was agreed with whoever made the session, and who pays for it.
+func (p *peer) audio(samples []int16, pays session.Allowance) []session.Audio {
 	p.mu.Lock()
 	format := protocol.Format{Rate: speech.Rate}
 	if in := p.terms.Audio.Input; in != nil {
@@ -268,7 +288,7 @@ func (p *peer) audio(samples []int16) []protocol.Message {
 		samples = p.resample.Process(nil, samples)
 	}
 	if format.Encoding != opusEncoding {
-		return []protocol.Message{framed(format, speech.Bytes(samples))}
+		return []session.Audio{{PCM: speech.Bytes(samples), Pays: pays}}
 	}
 	if p.encoder == nil {
 		var err error
@@ -276,22 +296,14 @@ func (p *peer) audio(samples []int16) []protocol.Message {
 			return nil
 		}
 	}
-	var packets []protocol.Message
+	var packets []session.Audio
 	p.rest = append(p.rest, samples...)
 	for n := speech.Count(speech.PacketLength, format.Rate); len(p.rest) >= n; p.rest = p.rest[n:] {
 		if packet, err := p.encoder.Encode(p.rest[:n]); err == nil {
-			packets = append(packets, framed(format, packet))
+			packets = append(packets, session.Audio{PCM: packet, Pays: pays})
 		}
 	}
 	return packets
-}
-
-// framed is sound as a client would send it.
-func framed(format protocol.Format, sound []byte) protocol.Message {
-	if format.Framing == "binary" {
-		return session.Audio{PCM: sound}
-	}
-	return protocol.InputAudioAppend{Chunk: base64.StdEncoding.EncodeToString(sound)}
 }
 
 // speak switches the sound of answers on or off: tts-mode.

@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -18,8 +19,8 @@ type carrier interface {
 	// carry returns once the packet is on its way. It waits while too much is, or the connection is being made again, and
 	// returns an error when the packet cannot be carried any more.
 	carry(ctx context.Context, p *livekit.DataPacket) error
-	// agentState says what the agent does, as the attribute lk.agent.state.
-	agentState(value string)
+	// describe sets attributes of the agent's own: whoever joins later knows them too.
+	describe(attributes map[string]string)
 }
 
 // The bounds of what waits to be carried. Past either, the room leaves and comes back, and asks the session for what it
@@ -37,7 +38,8 @@ type publisher struct {
 	metrics  *Metrics
 	behind   func()        // called once, when too much waits
 	wake     chan struct{} // of size 1
-	state    string        // the last that was said; owned by run
+
+	described map[string]string // the agent's attributes, as last set; owned by run
 
 	mu      sync.Mutex
 	waiting []waiting
@@ -47,11 +49,14 @@ type publisher struct {
 	idle    chan struct{} // closed when nothing waits; nil while nobody asks
 }
 
-// waiting is an event, and who it is of if it is of the user's; or an object of ganglia-events; or a restart.
+// waiting is an event, and who it is of if it is of the user's; or an object of ganglia-events, and for whom if it is not for
+// all; or what another peer has had changed; or a restart.
 type waiting struct {
 	event   session.Event
 	from    who
 	object  any
+	to      string
+	terms   *protocol.Terms
 	restart bool
 }
 
@@ -64,6 +69,14 @@ func (p *publisher) put(e session.Event, from who) { p.add(waiting{event: e, fro
 
 // say puts an object of ganglia-events behind the events that wait.
 func (p *publisher) say(object any) { p.add(waiting{object: object}) }
+
+// tell puts an error for one participant behind the events that wait.
+func (p *publisher) tell(identity string, e *callError) {
+	p.add(waiting{object: ganglia.SystemEvent{Severity: ganglia.SeverityError, Title: title(e.code), Message: e.words}, to: identity})
+}
+
+// agreed puts what another peer has had changed behind the events that wait.
+func (p *publisher) agreed(terms protocol.Terms) { p.add(waiting{terms: &terms}) }
 
 // restart says again what participants who come anew cannot know: the agent's state, and what it has said so far.
 func (p *publisher) restart() { p.add(waiting{restart: true}) }
@@ -150,11 +163,11 @@ func (p *publisher) next() (waiting, bool) {
 func (p *publisher) carry(ctx context.Context, to carrier, w waiting) error {
 	packets := p.renderer.render(w)
 	if w.restart {
-		p.state = ""
+		p.described = nil
 	}
-	if state := agentStates[p.renderer.state]; state != p.state {
-		to.agentState(state)
-		p.state = state
+	if now := p.renderer.attributes(); !maps.Equal(now, p.described) {
+		to.describe(now)
+		p.described = now
 	}
 	for _, packet := range packets {
 		if err := to.carry(ctx, packet); err != nil {

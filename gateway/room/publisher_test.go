@@ -45,10 +45,14 @@ func (a *air) carry(ctx context.Context, p *livekit.DataPacket) error {
 	return nil
 }
 
-func (a *air) agentState(value string) {
+func (a *air) describe(attributes map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.states = append(a.states, value)
+	words := attributes[attrState]
+	if how := attributes[attrDetection]; how != "" {
+		words += "/" + how
+	}
+	a.states = append(a.states, words)
 }
 
 // was is the states that were said.
@@ -188,9 +192,11 @@ func TestTheStateIsSaidWhenItChanges(t *testing.T) {
 		for _, s := range []protocol.State{protocol.Idle, protocol.Listening, protocol.Thinking, protocol.Speaking, protocol.Speaking, protocol.Idle} {
 			p.put(session.Event{Message: protocol.SessionState{Value: s}}, who{})
 		}
+		p.agreed(protocol.Terms{TurnDetection: "vad", Features: []string{"text", "vad"}})
 		p.restart()
+		p.put(session.Event{Message: protocol.SessionReady{Terms: &protocol.Terms{TurnDetection: "none", Features: []string{"vad"}}}}, who{})
 		synctest.Wait()
-		if got := strings.Join(sky.was(), " "); got != "listening thinking speaking listening listening" {
+		if got := strings.Join(sky.was(), " "); got != "listening thinking speaking listening listening/vad listening/vad listening/none" {
 			t.Errorf("the agent was: %s", got)
 		}
 	})

@@ -2,6 +2,7 @@ package room
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,6 +30,12 @@ const (
 	attrTrack   = "lk.transcribed_track_id"
 )
 
+// The agent's attributes, which whoever joins later knows too.
+const (
+	attrState     = "lk.agent.state"
+	attrDetection = "vela.turn_detection" // vad: who speaks is heard by itself; none: muting ends a turn. Not there: always so
+)
+
 // renderer makes packets of what a session says. It belongs to the publisher's goroutine.
 //
 // What the user says is a stream for each update, with all of its text; the streams of one utterance have one segment.
@@ -41,6 +48,7 @@ type renderer struct {
 	transcripts bool   // also send agent_transcript and user_transcript
 	newID       func() uuid.UUID
 	state       protocol.State
+	detection   string   // how turns end; empty where this gateway cannot hear it
 	answer      *segment // nil while the agent says nothing
 	partial     bool     // some of what the user says has been shown
 }
@@ -65,7 +73,16 @@ func (r *renderer) render(w waiting) []*livekit.DataPacket {
 	case w.restart:
 		return r.restart(w.event.At)
 	case w.object != nil:
-		return r.object(w.object)
+		packets := r.object(w.object)
+		if w.to != "" {
+			for _, p := range packets {
+				p.DestinationIdentities = []string{w.to}
+			}
+		}
+		return packets
+	case w.terms != nil:
+		r.agreed(w.terms)
+		return nil
 	}
 	switch m := w.event.Message.(type) {
 	case protocol.SessionReady:
@@ -108,8 +125,28 @@ var agentStates = map[protocol.State]string{
 	protocol.Idle: "listening", protocol.Listening: "listening", protocol.Thinking: "thinking", protocol.Speaking: "speaking",
 }
 
+// attributes are the agent's own, as of the last event.
+func (r *renderer) attributes() map[string]string {
+	a := map[string]string{attrState: agentStates[r.state]}
+	if r.detection != "" {
+		a[attrDetection] = r.detection
+	}
+	return a
+}
+
+// agreed notes how turns end from now on.
+func (r *renderer) agreed(terms *protocol.Terms) {
+	r.detection = ""
+	if slices.Contains(terms.Features, "vad") {
+		r.detection = terms.TurnDetection
+	}
+}
+
 // ready says so when some of what was missed is lost.
 func (r *renderer) ready(m protocol.SessionReady) []*livekit.DataPacket {
+	if m.Terms != nil {
+		r.agreed(m.Terms)
+	}
 	if m.Terms == nil || !m.Resumed || m.Recovered {
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,17 +31,24 @@ type Room struct {
 	in      chan input
 	end     chan error // of size 1: why the connection ends
 	connect func(context.Context, *Room, ticket) (line, error)
+	guests  *guests
 
 	// Owned by attend.
 	line   line
 	peer   *peer
-	people map[string]bool        // by identity: who is here, without agents
+	people map[string]person      // by identity: who is here, without agents
 	mics   map[string]*microphone // by the track's SID
 	holder *microphone            // who speaks, until the final transcript
 	refs   int                    // so far: they make the ids of messages to the session
 	empty  *time.Timer            // runs when everybody has left
 	hold   *time.Timer            // runs while nobody says anything
 	memory
+}
+
+// person is somebody who is here.
+type person struct {
+	pays    session.Allowance // for what they say; nil: nobody counts it
+	refused bool              // there was no place for them: they may hear, and no more
 }
 
 // memory is what a room was shown of its session by the connections before this one.
@@ -58,6 +67,8 @@ type line interface {
 	listen(ctx context.Context, m *microphone)
 	// play is where the answer's sound goes; nil where this build has none.
 	play() speaker
+	// excuse tells LiveKit why the agent leaves these people on purpose, so that no other one follows.
+	excuse(identities []string, why string)
 	close()
 }
 
@@ -152,7 +163,12 @@ func (r *Room) attend(parent context.Context, t ticket) (why error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	r.in, r.end = make(chan input, inputs), make(chan error, 1)
-	r.people, r.mics, r.holder = map[string]bool{}, map[string]*microphone{}, nil
+	r.people, r.mics, r.holder = map[string]person{}, map[string]*microphone{}, nil
+	defer func() {
+		for identity := range r.people {
+			r.guests.left(stay{r.name, identity})
+		}
+	}()
 	r.empty, r.hold = stopped(), stopped()
 	defer r.empty.Stop()
 	defer r.hold.Stop()
@@ -219,6 +235,9 @@ func (r *Room) leave(why error) error {
 		r.peer.publisher.say(ganglia.SessionHold{Reason: ganglia.HoldIdle})
 		r.peer.publisher.flush(goodbye)
 	}
+	if errors.Is(why, errHold) || errors.Is(why, errEnded) || errors.Is(why, errRemoved) {
+		r.line.excuse(slices.Sorted(maps.Keys(r.people)), label(why))
+	}
 	return why
 }
 
@@ -231,6 +250,7 @@ func (r *Room) step(ctx context.Context, in input) error {
 	case came:
 		return r.came(in)
 	case left:
+		r.guests.left(stay{r.name, in.identity})
 		delete(r.people, in.identity)
 		if len(r.people) == 0 {
 			r.empty.Reset(r.cfg.Empty)
@@ -250,8 +270,8 @@ func (r *Room) step(ctx context.Context, in input) error {
 		r.heard(ctx, in)
 	case fell:
 		in.mic.refused = false
-		if r.holder == in.mic && r.peer.listens(in.mic) {
-			r.send(ctx, protocol.InputAudioCommit{})
+		if r.holder == in.mic && r.speaks() {
+			r.send(ctx, in.mic.end())
 		}
 	case typed:
 		r.typed(ctx, in)
@@ -281,7 +301,16 @@ func (r *Room) came(in came) error {
 		}
 		return nil
 	}
-	r.people[in.identity] = true
+	who := person{}
+	pass, err := r.guests.came(stay{r.name, in.identity})
+	switch {
+	case err != nil:
+		who.refused = true
+		r.peer.publisher.tell(in.identity, errNoPlace)
+	case pass != nil:
+		who.pays = pass
+	}
+	r.people[in.identity] = who
 	r.empty.Stop()
 	r.waitHold()
 	return nil
@@ -293,11 +322,17 @@ func (r *Room) opened(ctx context.Context, m *microphone) {
 		old.close()
 	}
 	r.mics[m.sid] = m
+	if m.isMuted != nil && m.isMuted() {
+		m.mute(true) // what was said of it before now went to nobody
+	}
 	r.line.listen(ctx, m)
 }
 
 // heard passes on what the one says who has the floor: whoever spoke first, until the final transcript.
 func (r *Room) heard(ctx context.Context, in frame) {
+	if r.people[in.mic.identity].refused {
+		return
+	}
 	free := r.peer.handsFree()
 	if free && !r.peer.listens(in.mic) && speech.Level(in.samples) <= quietLevel {
 		in.mic.mayBegin(in.samples)
@@ -309,11 +344,12 @@ func (r *Room) heard(ctx context.Context, in frame) {
 		return
 	}
 	r.holder = in.mic
+	in.mic.loud = in.mic.loud || speech.Level(in.samples) > quietLevel
 	if free && in.mic.breathes(in.samples) {
 		r.peer.yield(in.mic)
 	}
 	r.waitHold()
-	for _, m := range r.peer.audio(in.samples) {
+	for _, m := range r.peer.audio(in.samples, r.people[in.mic.identity].pays) {
 		r.send(ctx, m)
 	}
 }
@@ -321,6 +357,9 @@ func (r *Room) heard(ctx context.Context, in frame) {
 // command does what a client asks for on ganglia-events. Every object of the channel shows that somebody is there; what is
 // no command is passed over.
 func (r *Room) command(ctx context.Context, in command) error {
+	if r.people[in.identity].refused {
+		return nil
+	}
 	r.waitHold()
 	asked, err := ganglia.DecodeCommand(in.object)
 	if err != nil {
@@ -341,6 +380,9 @@ func (r *Room) command(ctx context.Context, in command) error {
 
 // typed is a turn in writing. Its writer has the floor until the session has it.
 func (r *Room) typed(ctx context.Context, in typed) {
+	if r.people[in.identity].refused {
+		return
+	}
 	r.waitHold()
 	r.refs++
 	id := "t" + strconv.Itoa(r.refs)
@@ -351,7 +393,15 @@ func (r *Room) typed(ctx context.Context, in typed) {
 // call hands the session what somebody asks for by RPC. That the session.start behind it is answered says that the
 // call has been taken; a session.start of the caller's own is answered itself.
 func (r *Room) call(ctx context.Context, c *call) {
+	if r.people[c.identity].refused {
+		c.reply(errNoPlace)
+		return
+	}
 	r.waitHold()
+	if _, clears := c.message.(protocol.InputAudioClear); clears && r.speaks() && r.holder.identity != c.identity {
+		c.reply(errNotYours)
+		return
+	}
 	r.refs++
 	c.id = "c" + strconv.Itoa(r.refs)
 	r.peer.await(c)
@@ -361,9 +411,21 @@ func (r *Room) call(ctx context.Context, c *call) {
 	case protocol.SessionStart:
 		r.sendAs(ctx, c.id, c.message)
 		return
+	case protocol.InputAudioClear:
+		r.drop()
 	}
 	r.sendAs(ctx, c.id, c.message)
 	r.send(ctx, protocol.SessionStart{})
+}
+
+// speaks says whether somebody says something that is still to be ended.
+func (r *Room) speaks() bool { return r.holder != nil && r.peer.listens(r.holder) }
+
+// drop lets go of what is being said: the rest of it is not heard either, up to a mute or a silence.
+func (r *Room) drop() {
+	if r.speaks() {
+		r.holder.refused = true
+	}
 }
 
 // send hands the session a message, as a client would. A session that is over ends the connection.

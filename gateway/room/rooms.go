@@ -3,8 +3,9 @@
 //
 // Start at [Rooms]: it knows which rooms show which sessions, and has a goroutine for each room that the gateway is in. A
 // [Room] (room.go) is one of them; each of its connections joins LiveKit and the session, and leaves both. livekit.go is
-// that connection, and worker.go how LiveKit sends us into rooms; api.go makes tokens, reads webhooks and looks whether
-// all is well. phone.go is the other side: a participant as a phone is one.
+// that connection, worker.go how LiveKit sends us into rooms, and sweep.go how we go where it sends nobody; api.go makes
+// tokens and reads webhooks, guests.go counts what those tokens allow, check.go looks whether all is well. phone.go is the
+// other side: a participant as a phone is one.
 //
 // Inside a room: microphone.go is what is heard, player.go what is to be heard and how much of it was; peer.go is the
 // room before the session, calls.go what participants may call by RPC. All else that is said goes through publisher.go,
@@ -64,8 +65,9 @@ type Rooms struct {
 	log  *slog.Logger
 	dial func(context.Context, *Room, ticket) (line, error)
 
-	ctx  context.Context // of every room; cancelled by Run's end
-	stop context.CancelCauseFunc
+	guests *guests
+	ctx    context.Context // of every room; cancelled by Run's end
+	stop   context.CancelCauseFunc
 
 	mu     sync.Mutex
 	places map[string]*place // by the room's name
@@ -95,7 +97,7 @@ func New(cfg Config) *Rooms {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Rooms{cfg: cfg, log: cfg.Log, dial: dial, places: map[string]*place{}}
+	r := &Rooms{cfg: cfg, log: cfg.Log, dial: dial, places: map[string]*place{}, guests: &guests{table: map[stay]*guest{}}}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	return r
 }
@@ -240,7 +242,7 @@ func (r *Rooms) load() (part float32, rooms int) {
 
 // attend begins to be in a room. Call it with the lock held.
 func (r *Rooms) attend(name string, p *place) {
-	room := &Room{name: name, cfg: &r.cfg, metrics: r.cfg.Metrics, log: r.log.With("room", name), connect: r.dial}
+	room := &Room{name: name, cfg: &r.cfg, metrics: r.cfg.Metrics, log: r.log.With("room", name), connect: r.dial, guests: r.guests}
 	p.room = room
 	r.wg.Go(func() { r.run(room, p) })
 }

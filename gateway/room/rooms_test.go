@@ -18,6 +18,7 @@ import (
 	"vela/protocol/ganglia"
 	"vela/protocol/signal"
 	"vela/session"
+	"vela/session/speech"
 	"vela/turn"
 	"vela/turn/deterministic"
 )
@@ -25,15 +26,17 @@ import (
 // stage is a line to a room of a test, and the people there.
 type stage struct {
 	air
-	room   *Room
-	ctx    context.Context
-	people []came
-	gone   bool
+	room    *Room
+	ctx     context.Context
+	people  []came
+	excused []string // whom it left on purpose, and why
+	gone    bool
 }
 
 func (s *stage) present() []came                     { return s.people }
 func (s *stage) listen(context.Context, *microphone) {}
 func (s *stage) play() speaker                       { return nil }
+func (s *stage) excuse(people []string, why string)  { s.excused = append(people, why) }
 func (s *stage) close()                              { s.mu.Lock(); defer s.mu.Unlock(); s.gone = true }
 func (s *stage) closed() bool                        { s.mu.Lock(); defer s.mu.Unlock(); return s.gone }
 func (s *stage) happens(in input)                    { s.room.post(s.ctx, in) }
@@ -61,6 +64,7 @@ type house struct {
 	mu       sync.Mutex
 	lines    []*stage
 	sessions int
+	ears     session.Transcriber
 	ready    func(*stage) error // before a connection is made; nil makes it
 	wg       sync.WaitGroup
 }
@@ -73,7 +77,7 @@ func open(t *testing.T, cfg Config) *house {
 	cfg.NewSession = func(ask protocol.SessionStart) (*session.Session, error) {
 		h.sessions++
 		s := session.New(session.Config{
-			ID: fmt.Sprintf("%08d-session", h.sessions), Version: 2, Token: "t", Turns: session.Agent, Mock: deterministic.Engine{},
+			ID: fmt.Sprintf("%08d-session", h.sessions), Version: 2, Transcriber: h.ears, Token: "t", Turns: session.Agent, Mock: deterministic.Engine{},
 			Agents: []session.NamedEngine{{Name: "parrot", Engine: parrot{}}, {Name: "other", Engine: parrot{}}}, Mirror: h.Mirror, Window: 10 * time.Minute, Idle: time.Hour,
 		})
 		if err := s.Configure(ask); err != nil {
@@ -231,6 +235,60 @@ func TestWhoWasTalkedOverIsNotHeardLater(t *testing.T) {
 		synctest.Wait()
 		if !s.room.peer.listens(bob) {
 			t.Error("bob began anew")
+		}
+	})
+}
+
+// hears takes everything for the same word.
+type hears string
+
+func (h hears) Transcribe(ctx context.Context, audio iter.Seq[[]int16]) iter.Seq2[speech.Transcript, error] {
+	return func(yield func(speech.Transcript, error) bool) {
+		for range audio {
+		}
+		if ctx.Err() == nil {
+			yield(speech.Transcript{Text: string(h), Final: true}, nil)
+		}
+	}
+}
+
+// A microphone that was open for a moment and heard nothing is no turn; one that heard something is.
+func TestSilenceIsNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Config{NoContent: true})
+		h.ears = hears("hello")
+		s := h.join("kitchen")
+		ann := &microphone{who: who{"ann", "TR_1"}}
+		s.happens(frame{ann, make([]int16, 320)})
+		s.happens(fell{ann})
+		if got := s.says(); got != "" || s.room.peer.listens(ann) {
+			t.Errorf("silence: said %q, listened to: %v", got, s.room.peer.listens(ann))
+		}
+		for range 2 {
+			s.happens(frame{ann, slices.Repeat([]int16{8000, -8000}, 160)})
+			s.happens(frame{ann, make([]int16, 320)})
+			s.happens(fell{ann})
+			synctest.Wait()
+		}
+		if got := s.says(); got != "hello|hello 0|hello|hello 2" {
+			t.Errorf("said %q", got)
+		}
+	})
+}
+
+// A microphone that was muted before the room knew it is muted.
+func TestAMuteThatComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Config{})
+		s := h.join("kitchen")
+		for _, on := range []bool{true, false} {
+			s.happens(muted{"TR_1", on})
+			m := &microphone{who: who{"ann", "TR_1"}, sid: "TR_1", packets: newWire(), isMuted: func() bool { return on }}
+			s.happens(opened{m})
+			synctest.Wait()
+			if m.muted.Load() != on {
+				t.Errorf("muted: %v, want %v", m.muted.Load(), on)
+			}
 		}
 	})
 }
@@ -408,7 +466,11 @@ func TestCalls(t *testing.T) {
 			{"response.cancel", ``, ""},
 			{"session.start", `{"agent":"other"}`, ""},
 			{"session.start", `{"agent":"none"}`, "cannot give that agent"},
-			{"session.start", `{"turns":"agent"}`, "agent, approvals and interrupt"},
+			{"session.start", `{"turns":"agent"}`, "agent, approvals, interrupt"},
+			{"session.start", `{"follow":["local:claude-code"]}`, "agent, approvals, interrupt"},
+			{"session.start", `{"turnDetection":"vad"}`, "cannot give that turnDetection"},
+			{"session.start", `{"turnDetection":"none"}`, ""},
+			{"input_audio.clear", ``, ""},
 			{"approval.answer", `{"approvalId":"a9.9","allow":true}`, "No such question"},
 			{"input_text.submit", `{"text":"hello"}`, ""},
 			{"history.clear", `{}`, ""},
@@ -426,6 +488,75 @@ func TestCalls(t *testing.T) {
 		synctest.Wait()
 		if !s.closed() {
 			t.Error("it goes on")
+		}
+	})
+}
+
+// Who asks for the conversation gets it as the answer; of a long one, the newest that LiveKit carries.
+func TestTheHistoryIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Config{})
+		s := h.join("kitchen")
+		s.happens(typed{"ann", "hello"})
+		synctest.Wait()
+		asked := &call{identity: "ann", message: protocol.HistoryGet{}, done: make(chan error, 1)}
+		cleared := &call{identity: "bob", message: protocol.HistoryClear{}, done: make(chan error, 1), answer: []byte("{}")}
+		s.happens(asked)
+		s.happens(cleared)
+		if err := errors.Join(<-asked.done, <-cleared.done); err != nil {
+			t.Fatal(err)
+		}
+		var told protocol.History
+		if err := json.Unmarshal(asked.answer, &told); err != nil || len(told.Items) != 2 || told.Items[1].Text != "hello 0" {
+			t.Errorf("%s, %v", asked.answer, err)
+		}
+		if string(cleared.answer) != "{}" {
+			t.Errorf("clearing is answered with %s", cleared.answer)
+		}
+	})
+	var long protocol.History
+	for i := range 100 {
+		long.Items = append(long.Items, protocol.HistoryItem{Role: "user", Text: strings.Repeat("x", 1000), At: int64(i)})
+	}
+	c := new(call)
+	c.tell(long)
+	var told protocol.History
+	if err := json.Unmarshal(c.answer, &told); err != nil || len(c.answer) > maxAnswer || len(told.Items) < 10 || told.Items[len(told.Items)-1].At != 99 {
+		t.Errorf("%d items in %d bytes, %v", len(told.Items), len(c.answer), err)
+	}
+}
+
+// What is said is forgotten when its speaker wants that, and the rest of it is not heard either. Nobody forgets it for another one.
+func TestWhatIsBeingSaidIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Config{})
+		s := h.join("kitchen")
+		loud := slices.Repeat([]int16{8000, -8000}, 160)
+		ann := &microphone{who: who{"ann", "TR_1"}}
+		clear := func(identity string) error {
+			c := &call{identity: identity, message: protocol.InputAudioClear{}, done: make(chan error, 1)}
+			s.happens(c)
+			return <-c.done
+		}
+		s.happens(frame{ann, loud})
+		synctest.Wait()
+		if err := clear("bob"); !errors.Is(err, errNotYours) || !s.room.peer.listens(ann) {
+			t.Fatalf("bob had ann forgotten: %v", err)
+		}
+		if err := clear("ann"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		s.happens(frame{ann, loud})
+		synctest.Wait()
+		if s.room.peer.listens(ann) {
+			t.Error("the rest of it is heard")
+		}
+		s.happens(fell{ann})
+		s.happens(frame{ann, loud})
+		synctest.Wait()
+		if !s.room.peer.listens(ann) {
+			t.Error("what ann says next is not heard")
 		}
 	})
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/livekit/protocol/auth"
 	"github.com/livekit/protocol/livekit"
-	lksdk "github.com/livekit/server-sdk-go/v2"
 	"google.golang.org/protobuf/proto"
 	"nhooyr.io/websocket"
 )
@@ -140,6 +139,7 @@ func (w *worker) status() *livekit.WorkerMessage {
 
 // read does what LiveKit asks.
 func (w *worker) read(ctx context.Context, there func()) error {
+	var sweep sync.Once
 	for {
 		kind, b, err := w.ws.Read(ctx)
 		if err != nil {
@@ -154,7 +154,7 @@ func (w *worker) read(ctx context.Context, there func()) error {
 			there()
 			w.say(w.status())
 			w.rooms.log.Info("registered with LiveKit", "server", m.Register.GetServerInfo().GetVersion())
-			w.tasks.Go(func() { w.rooms.sweep(ctx) })
+			sweep.Do(func() { w.tasks.Go(func() { w.rooms.sweep(ctx) }) })
 		case *livekit.ServerMessage_Availability:
 			w.say(w.available(m.Availability.GetJob()))
 		case *livekit.ServerMessage_Assignment:
@@ -189,44 +189,4 @@ func (w *worker) assigned(a *livekit.JobAssignment) {
 		w.rooms.log.Warn("a job could not be taken", "room", job.GetRoom().GetName(), "error", err)
 		tell(livekit.JobStatus_JS_FAILED, "the agent could not join")
 	}
-}
-
-// sweep goes into rooms in which somebody waits for an agent since before we were registered: nobody sends us there.
-func (r *Rooms) sweep(ctx context.Context) {
-	if r.cfg.Agent != "" {
-		return // only where we are asked to
-	}
-	ctx, cancel := context.WithTimeout(ctx, registerTime)
-	defer cancel()
-	api := lksdk.NewRoomServiceClient(httpURL(r.cfg.URL), r.cfg.Key, r.cfg.Secret)
-	list, err := api.ListRooms(ctx, &livekit.ListRoomsRequest{})
-	if err != nil {
-		return // we are registered: those who come from now on are sent to us
-	}
-	for _, room := range list.GetRooms() {
-		if room.GetNumParticipants() == 0 {
-			continue
-		}
-		in, err := api.ListParticipants(ctx, &livekit.ListParticipantsRequest{Room: room.GetName()})
-		if err != nil || !waits(in.GetParticipants()) {
-			continue
-		}
-		if err := r.Join(room.GetName()); err != nil {
-			r.log.Warn("a room has no agent", "room", room.GetName(), "error", err)
-		}
-	}
-}
-
-// waits says whether somebody is in a room, and no agent.
-func waits(people []*livekit.ParticipantInfo) bool {
-	somebody := false
-	for _, p := range people {
-		switch p.GetKind() {
-		case livekit.ParticipantInfo_AGENT:
-			return false
-		case livekit.ParticipantInfo_STANDARD:
-			somebody = true
-		}
-	}
-	return somebody
 }

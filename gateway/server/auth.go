@@ -176,6 +176,14 @@ func (w *caller) audio() session.Allowance {
 	return w.pass
 }
 
+// pays is the pass that what the caller does elsewhere is taken from; nil is without limit.
+func (w *caller) pays() *auth.Pass {
+	if w == nil {
+		return nil
+	}
+	return w.pass
+}
+
 // dismissed is how to turn away a caller that may not come in at all; nil for one that may.
 func (w *caller) dismissed() *dismissal {
 	if w == nil || w.refused == "" {
@@ -195,6 +203,14 @@ func (w *caller) only() []session.Turns {
 	}
 	return kinds
 }
+
+// follows says whether the caller may see signals, which are of everybody's sessions.
+func (w *caller) follows() bool {
+	return w == nil || w.pass == nil || w.pass.Signals(auth.FollowSignals)
+}
+
+// emits says whether the caller may emit what a person does.
+func (w *caller) emits() bool { return w == nil || w.pass == nil || w.pass.Signals(auth.EmitSignals) }
 
 // enter takes one of the places that the caller may have for a session, and gives back how to leave it. Without a place
 // it returns how to turn the caller away.

@@ -12,14 +12,16 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"vela/gateway/auth"
 	"vela/protocol"
 	"vela/session"
 )
 
 // Rooms is what the server offers of LiveKit's rooms.
 type Rooms interface {
-	// Token lets a participant into one room, and says where that is. What is empty is made up.
-	Token(room, identity, name, metadata string, attributes map[string]string) (url, token string, err error)
+	// Token lets a participant into one room, and says where that is. What is empty is made up. What they say there is taken
+	// from the pass; nil counts nothing. It returns auth.ErrSessions when the pass has no place for them, and auth.ErrExpired.
+	Token(room, identity, name, metadata string, attributes map[string]string, pass *auth.Pass) (url, token string, err error)
 	// Join brings an agent into a room, unless one is there.
 	Join(room string) error
 	// Webhook takes what LiveKit tells. It reads and checks the request itself: an error means that LiveKit did not send it.
@@ -81,8 +83,13 @@ func (s *Server) serveRoomToken(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	url, token, err := s.cfg.Rooms.Token(r.Room, r.Identity, r.Name, r.Metadata, r.Attributes)
-	if err != nil {
+	url, token, err := s.cfg.Rooms.Token(r.Room, r.Identity, r.Name, r.Metadata, r.Attributes, callerOf(c).pays())
+	switch {
+	case errors.Is(err, auth.ErrSessions):
+		return echo.NewHTTPError(http.StatusTooManyRequests, tooManyYou)
+	case errors.Is(err, auth.ErrExpired):
+		return s.unauthorized(c, tokenReasons[auth.ErrExpired], notYou)
+	case err != nil:
 		return err
 	}
 	return c.JSON(http.StatusCreated, roomTokenAnswer{url, token})

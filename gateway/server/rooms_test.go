@@ -15,11 +15,14 @@ import (
 type lobby struct {
 	asked []string
 	full  bool
+	err   error
+	pass  *auth.Pass
 }
 
-func (l *lobby) Token(room, identity, name, metadata string, attributes map[string]string) (url, token string, err error) {
+func (l *lobby) Token(room, identity, name, metadata string, attributes map[string]string, pass *auth.Pass) (url, token string, err error) {
 	l.asked = append(l.asked, strings.Join([]string{room, identity, name, metadata, attributes["colour"]}, "/"))
-	return "ws://livekit.example", "TOKEN", nil
+	l.pass = pass
+	return "ws://livekit.example", "TOKEN", l.err
 }
 
 func (l *lobby) Join(room string) error {
@@ -93,6 +96,15 @@ func TestRooms(t *testing.T) {
 				t.Errorf("LiveKit was asked %q, want %q", got, c.asked)
 			}
 		})
+	}
+	for err, status := range map[error]int{auth.ErrSessions: 429, auth.ErrExpired: 401, nil: 201} {
+		hall.err, hall.pass = err, nil
+		req, _ := http.NewRequest(http.MethodPost, "http://"+g.addr+"/api/livekit/token", nil)
+		req.Header.Set("Authorization", "Bearer "+token())
+		resp, failed := http.DefaultClient.Do(req)
+		if failed != nil || resp.StatusCode != status || hall.pass == nil {
+			t.Errorf("%v: %v, %v, with the caller's own: %v", err, resp, failed, hall.pass != nil)
+		}
 	}
 	hall.full = true
 	open := serve(t, func(c *server.Config) { c.Rooms = hall })

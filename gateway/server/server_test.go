@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"nhooyr.io/websocket"
 
+	"vela/gateway/auth"
 	"vela/gateway/server"
 	"vela/protocol"
 	"vela/session"
@@ -475,7 +476,7 @@ func TestThePage(t *testing.T) {
 // rooms are LiveKit at an address.
 type rooms string
 
-func (rooms) Token(string, string, string, string, map[string]string) (url, token string, err error) {
+func (rooms) Token(string, string, string, string, map[string]string, *auth.Pass) (url, token string, err error) {
 	return "", "", nil
 }
 func (rooms) Join(string) error           { return nil }

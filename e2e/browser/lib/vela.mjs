@@ -21,7 +21,7 @@ export async function startVela(args = [], addr = '127.0.0.1:0', variables = {})
     running.delete(child);
     return { code, signal };
   });
-  const vela = { host: '', url: '', log: '', stop };
+  const vela = { host: '', url: '', log: '', stop, kill };
   child.stderr.setEncoding('utf8').on('data', (text) => (vela.log += text));
   vela.url = await new Promise((resolve, reject) => {
     let out = '';
@@ -39,6 +39,12 @@ export async function startVela(args = [], addr = '127.0.0.1:0', variables = {})
   /** Tells it to stop, as a service manager would, and waits until it has. */
   async function stop() {
     child.kill('SIGTERM');
+    return gone;
+  }
+
+  /** Ends it at once, as a crash would. */
+  async function kill() {
+    child.kill('SIGKILL');
     return gone;
   }
 }

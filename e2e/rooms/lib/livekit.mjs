@@ -13,16 +13,16 @@ export const secret = 'e2e-secret-e2e-secret-e2e-secret-32';
 const running = new Set();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
-/** Starts a server on free ports, or on those of one that has ended, and waits until it answers. */
-export async function startLiveKit({ port, udp, webhook } = {}) {
+/** Starts a server on free ports, or on those of one that has ended, and waits until it answers. `media` is the address that clients are told. */
+export async function startLiveKit({ port, udp, webhook, media = '127.0.0.1' } = {}) {
   port ??= await freePort();
   udp ??= await freeUDPPort();
   const config = {
     port,
     bind_addresses: ['127.0.0.1'],
     rtc: {
-      udp_port: udp, tcp_port: 0, use_external_ip: false, node_ip: '127.0.0.1', enable_loopback_candidate: true,
-      interfaces: { includes: ['lo'] }, stun_servers: ['127.0.0.1:3478'],
+      udp_port: udp, tcp_port: 0, use_external_ip: false, node_ip: media, enable_loopback_candidate: true,
+      interfaces: { includes: ['lo'] }, stun_servers: ['127.0.0.1:3478'], use_ice_lite: media !== '127.0.0.1',
     },
     keys: { [key]: secret },
     logging: { level: 'warn' },

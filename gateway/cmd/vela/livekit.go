@@ -82,7 +82,7 @@ func (c *joinCmd) Run(ctx context.Context, io streams) error {
 	if _, err := opus.New(); err != nil {
 		return err
 	}
-	url, token, err := room.New(cfg).Token(c.Room, c.As, "", "", nil)
+	url, token, err := room.New(cfg).Token(c.Room, c.As, "", "", nil, nil)
 	if err != nil {
 		return err
 	}

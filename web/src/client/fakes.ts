@@ -40,7 +40,7 @@ export class FakeSocket implements Socket {
 
   /** In version 2 with the next number, as far as it is an event of the session. */
   say(type: string, payload: unknown = {}): void {
-    const numbered = this.second && !['session.ready', 'error', 'history'].includes(type);
+    const numbered = this.second && !['session.ready', 'error', 'history', 'signal', 'signal.missed'].includes(type);
     this.sayRaw(JSON.stringify({ type, payload, ...(numbered && { seq: ++this.seq, ts: 1_000_000 + this.seq }) }));
   }
 
@@ -152,6 +152,7 @@ export class FakeRoom implements JoinedRoom {
   readonly done: string[] = [];
   /** What the next calls of procedures come to. */
   refusal: unknown = null;
+  answer = '{}';
 
   constructor(
     readonly admission: Admission,
@@ -164,9 +165,10 @@ export class FakeRoom implements JoinedRoom {
   async send(topic: string, packet: Uint8Array): Promise<void> {
     this.done.push(`${topic} ${new TextDecoder().decode(packet)}`);
   }
-  async call(identity: string, method: string, payload: string): Promise<void> {
+  async call(identity: string, method: string, payload: string): Promise<string> {
     this.done.push(`${identity}.${method} ${payload}`);
     if (this.refusal !== null) throw this.refusal;
+    return this.answer;
   }
   async publish(microphone: MediaStreamTrack | null): Promise<void> {
     this.done.push(microphone ? 'publish' : 'unpublish');
@@ -182,8 +184,8 @@ export class FakeRoom implements JoinedRoom {
   }
 
   /** The agent comes, or does something else; null lets it go. */
-  agentIs(state: string | null, identity = 'agent'): void {
-    this.agent = state === null ? null : { identity, state };
+  agentIs(state: string | null, identity = 'agent', detection = this.agent?.detection ?? null): void {
+    this.agent = state === null ? null : { identity, state, detection };
     this.events.onAgent(this.agent);
   }
 

@@ -85,7 +85,9 @@ class Joined implements JoinedRoom {
 
   get agent(): RoomAgent | null {
     const agent = [...this.#room.remoteParticipants.values()].find((p) => p.isAgent);
-    return agent ? { identity: agent.identity, state: agent.attributes['lk.agent.state'] ?? '' } : null;
+    if (!agent) return null;
+    const { 'lk.agent.state': state = '', 'vela.turn_detection': detection = null } = agent.attributes;
+    return { identity: agent.identity, state, detection };
   }
 
   async chat(text: string): Promise<void> {
@@ -96,9 +98,9 @@ class Joined implements JoinedRoom {
     return this.#room.localParticipant.publishData(packet, { topic, reliable: true });
   }
 
-  async call(identity: string, method: string, payload: string): Promise<void> {
+  async call(identity: string, method: string, payload: string): Promise<string> {
     try {
-      await this.#room.localParticipant.performRpc({ destinationIdentity: identity, method, payload });
+      return await this.#room.localParticipant.performRpc({ destinationIdentity: identity, method, payload });
     } catch (error) {
       throw error instanceof RpcError ? { data: error.data, message: error.message } : error;
     }

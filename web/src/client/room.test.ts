@@ -40,7 +40,7 @@ beforeEach(() => {
     join: async (given, heard) => {
       if (joins) throw new RoomError(joins);
       const joined = new FakeRoom(given, heard);
-      if (agentAtOnce !== null) joined.agent = { identity: 'agent', state: agentAtOnce };
+      if (agentAtOnce !== null) joined.agent = { identity: 'agent', state: agentAtOnce, detection: null };
       rooms.push(joined);
       return joined;
     },
@@ -160,7 +160,7 @@ describe('a room with an agent in it', () => {
     expect(now().done.slice(-3)).toEqual(['publish', 'unmute', 'mute']);
     room.listen();
     room.send({ type: 'input_audio.clear', payload: {} });
-    expect(now().done.slice(-3)).toEqual(['unmute', 'mute', 'agent.response.cancel {}']);
+    expect(now().done.slice(-3)).toEqual(['unmute', 'mute', 'agent.input_audio.clear {}']);
   });
 
   it('leaves it open between turns, where the gateway finds their ends', async () => {
@@ -175,6 +175,61 @@ describe('a room with an agent in it', () => {
     room.send({ type: 'session.start', payload: { turnDetection: 'none' } });
     await settle();
     expect(now().done.at(-1)).toBe('mute');
+  });
+
+  it('says whether the gateway can hear who speaks, and goes by it where somebody else changes that', async () => {
+    const terms = (): object => events.findLast((e) => e.type === 'session.ready')!.payload as object;
+    expect(terms()).toMatchObject({ turnDetection: 'none', features: [] });
+    now().agentIs('listening', 'agent', 'none');
+    expect(terms()).toMatchObject({ turnDetection: 'none', features: ['vad'] });
+    await room.publish({} as MediaStreamTrack);
+    room.listen();
+    now().agentIs('listening', 'agent', 'vad'); // another phone wants it: this one goes on as it was
+    expect(terms()).toMatchObject({ turnDetection: 'none' });
+    expect(now().done.at(-1)).toBe('unmute');
+    room.send({ type: 'session.start', payload: { turnDetection: 'vad' } });
+    await settle();
+    expect(terms()).toMatchObject({ turnDetection: 'vad' });
+    now().agentIs('thinking', 'agent', 'vad');
+    expect(now().done.at(-1)).not.toBe('mute');
+    now().agentIs('thinking', 'agent', 'none'); // somebody switched it off: nobody would answer an open microphone
+    expect(now().done.at(-1)).toBe('mute');
+    expect(terms()).toMatchObject({ turnDetection: 'none', features: ['vad'] });
+  });
+
+  it('listens while somebody speaks by itself, and is idle behind a noise', async () => {
+    await room.publish({} as MediaStreamTrack);
+    room.send({ type: 'session.start', payload: { turnDetection: 'vad' } });
+    await settle();
+    timers.advance(300);
+    const from = events.length;
+    now().agentSays('One');
+    now().userSays('', false);
+    now().userSays('stop', false);
+    now().agentSays(null);
+    now().userSays('', true);
+    timers.advance(300);
+    expect(events.slice(from).map((e) => [e.type, (e.payload as { value?: string; text?: string }).value ?? (e.payload as { text?: string }).text])).toEqual([
+      ['response.created', undefined],
+      ['response.text.delta', 'One'],
+      ['transcript.partial', ''],
+      ['session.state', 'listening'],
+      ['transcript.partial', 'stop'],
+      ['response.cancelled', undefined],
+      ['transcript.final', ''],
+      ['session.state', 'idle'],
+    ]);
+  });
+
+  it('tells the conversation as the agent knows it', async () => {
+    now().answer = '{"items":[{"role":"user","text":"How far?","at":1}]}';
+    room.send({ type: 'history.get', payload: {} });
+    await settle();
+    expect(events.at(-1)).toMatchObject({ type: 'history', payload: { items: [{ role: 'user', text: 'How far?' }] } });
+    now().answer = 'nonsense';
+    room.send({ type: 'history.get', payload: {} });
+    await settle();
+    expect(events.at(-1)).toMatchObject({ type: 'history', payload: { items: [{ text: 'How far?' }] } });
   });
 
   it('writes on lk.chat', () => {
@@ -195,6 +250,7 @@ describe('a room with an agent in it', () => {
     ]);
     await settle();
     expect(events.slice(1)).toMatchObject([
+      { type: 'session.ready', payload: {} }, // the one about sound, of which no agent is told
       { type: 'session.ready', payload: { agent: 'claude' } },
       { type: 'history', payload: { items: [] } },
     ]);

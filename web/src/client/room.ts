@@ -12,6 +12,8 @@ export interface RoomAgent {
   identity: string;
   /** Its attribute lk.agent.state. */
   state: string;
+  /** Its attribute vela.turn_detection: vad, where the session hears who speaks, none, or null, where it cannot. */
+  detection: string | null;
 }
 
 /** A piece of a text stream on lk.transcription, or its end. */
@@ -49,8 +51,8 @@ export interface JoinedRoom {
   chat(text: string): Promise<void>;
   /** A data packet, reliable. */
   send(topic: string, packet: Uint8Array<ArrayBuffer>): Promise<void>;
-  /** A remote procedure of a participant's. */
-  call(identity: string, method: string, payload: string): Promise<void>;
+  /** A remote procedure of a participant's, and what it returns. */
+  call(identity: string, method: string, payload: string): Promise<string>;
   /** Carries the microphone, muted at first; null takes it back. */
   publish(microphone: MediaStreamTrack | null): Promise<void>;
   mute(muted: boolean): void;
@@ -108,6 +110,9 @@ const codes: Record<ErrorCode, true> = {
   internal: true, turn_interrupted: true, unsupported: true, session_gone: true,
 };
 
+/** What of version 2 an agent in a room gives that a client has to know of. */
+const featuresOf = (detection: string | null | undefined): string[] => (detection ? ['vad'] : []);
+
 const isCode = (text: unknown): text is ErrorCode => typeof text === 'string' && Object.hasOwn(codes, text);
 
 /**
@@ -131,6 +136,7 @@ export class RoomClient implements Session {
   #holding = false; // whether the agent said that it leaves for want of a word
   #microphone: MediaStreamTrack | null = null;
   #open = false; // whether the microphone is to be heard
+  #listening = false; // whether somebody speaks, whom the session hears by itself
   #speaks = true;
   #joiner = new Joiner();
   #streams = new Map<string, string>(); // of users: what has come so far
@@ -214,7 +220,7 @@ export class RoomClient implements Session {
       case 'input_audio.clear':
         // Nothing behind it is to be heard, and what was is to be forgotten.
         if (!this.#staysOpen) this.#hear(false);
-        this.#call({ type: 'response.cancel', payload: {} }, id);
+        this.#call(event, id);
         break;
       case 'input_text.submit':
         this.#cutAnswer('barge_in');
@@ -225,14 +231,17 @@ export class RoomClient implements Session {
         this.#call({ type: 'response.cancel', payload: {} }, id);
         break;
       case 'session.start': {
-        // What is heard goes on tracks, whatever was asked for.
+        // What is heard goes on tracks, whatever was asked for: that needs no agent's word.
         const { agent, turnDetection } = event.payload;
         if (agent !== undefined || turnDetection !== undefined) {
           this.#start({ ...(agent !== undefined && { agent }), ...(turnDetection !== undefined && { turnDetection }) }, id);
+        } else {
+          void Promise.resolve().then(() => this.#ready && this.#o.onEvent({ type: 'session.ready', payload: this.#ready }));
         }
         break;
       }
       case 'approval.answer':
+      case 'history.get':
       case 'history.clear':
         this.#call(event, id);
     }
@@ -240,10 +249,17 @@ export class RoomClient implements Session {
   }
 
   #call(event: ClientEventV2, id: string): void {
-    const then = (): void => {
+    const then = (answer: string): void => {
       if (event.type === 'history.clear') this.#o.onEvent({ type: 'history', payload: { items: [] } });
+      if (event.type === 'history.get') this.#told(answer);
     };
     void this.#room!.call(this.#agent!.identity, event.type, JSON.stringify(event.payload)).then(then, (error: unknown) => this.#refused(error, id));
+  }
+
+  /** The conversation as the agent knows it, in the words of the protocol. */
+  #told(answer: string): void {
+    const decoded = decode2(`{"type":"history","payload":${answer}}`);
+    if (decoded.kind === 'event') this.#o.onEvent(decoded.event);
   }
 
   /** Tells the agent how this client wants it. That it took another name, or listens by itself, is said as it is on a socket. */
@@ -401,6 +417,7 @@ export class RoomClient implements Session {
     this.#streams.clear();
     this.#answer = null;
     this.#state = '';
+    this.#listening = false;
   }
 
   #reconnected(): void {
@@ -421,7 +438,17 @@ export class RoomClient implements Session {
       return;
     }
     if (before?.identity !== agent.identity) this.#agentCame();
+    else if (before.detection !== agent.detection) this.#detects(agent.detection);
     this.#turned(agent.state);
+  }
+
+  /** Somebody has had changed how turns end, or it can be chosen now. Where nothing ends them any more, an open microphone would never be answered. */
+  #detects(detection: string | null): void {
+    if (!this.#ready) return;
+    const turnDetection = detection === 'vad' ? this.#ready.turnDetection : 'none';
+    if (this.#staysOpen && turnDetection === 'none') this.#hear(false);
+    this.#ready = { ...this.#ready, turnDetection, features: featuresOf(detection) };
+    this.#o.onEvent({ type: 'session.ready', payload: this.#ready });
   }
 
   #agentCame(): void {
@@ -433,7 +460,7 @@ export class RoomClient implements Session {
     const { interrupt = true, approvals = true, agent, turnDetection } = this.#o.settings?.() ?? {};
     this.#ready = {
       sessionId: room, protocol: 2, resumed: recovered, recovered, resumeToken: '', resumeWindowMs: 0, lastSeq: 0,
-      turns: 'agent', agent: agent ?? '', audio: {}, turnDetection: 'none', interrupt, approvals, room, features: [],
+      turns: 'agent', agent: agent ?? '', audio: {}, turnDetection: 'none', interrupt, approvals, room, features: featuresOf(this.#agent?.detection),
     };
     this.#set({ state: 'connected', cause: null, retryAt: null, word: 'In the room' });
     this.#o.onEvent({ type: 'session.ready', payload: this.#ready });
@@ -509,9 +536,19 @@ export class RoomClient implements Session {
     else this.#streams.set(stream, whole);
     // What is not whole yet would only flicker.
     if (!end) return;
+    const spoke = this.#staysOpen && whole !== '' && !final;
+    if (spoke && !this.#listening) {
+      this.#listening = true;
+      this.#cutAnswer('barge_in');
+      this.#o.onEvent({ type: 'session.state', payload: { value: 'listening' } });
+    }
     const said = from.identity === this.#o.place().identity || whole === '' ? whole : `${from.name || from.identity}: ${whole}`;
     this.#o.onWords?.({ role: 'user', segment, text: said, final });
     this.#o.onEvent({ type: final ? 'transcript.final' : 'transcript.partial', payload: { text: said } });
+    if (final && this.#listening) {
+      this.#listening = false;
+      if (this.#state === 'idle') this.#settle(); // unless the agent thinks about it
+    }
   }
 
   /** A stream of the agent's is one answer, piece by piece. */
@@ -563,7 +600,7 @@ export class RoomClient implements Session {
       () => {
         this.#settling = null;
         this.#endAnswer();
-        this.#o.onEvent({ type: 'session.state', payload: { value: 'idle' } });
+        if (!this.#listening) this.#o.onEvent({ type: 'session.state', payload: { value: 'idle' } });
       },
       this.#answer ? endsWithin : settlesIn,
     );

@@ -50,7 +50,7 @@ beforeEach(async () => {
         summon: async () => {},
         join: async (admission, events) => {
           const joined = new FakeRoom(admission, events);
-          joined.agent = { identity: 'agent', state: 'listening' };
+          joined.agent = { identity: 'agent', state: 'listening', detection: null };
           rooms.push(joined);
           return joined;
         },

@@ -1,0 +1,97 @@
+package room
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"vela/gateway/auth"
+)
+
+// guests knows whose token of ours let whom into which room, so that being there takes one of the token's sessions, and
+// speaking its minutes. Whoever came with a token that LiveKit's own keys made is nobody's guest: what they may is for
+// those who hold the keys. Its methods may be called from any goroutine; the lock guards the table.
+type guests struct {
+	mu    sync.Mutex
+	table map[stay]*guest
+}
+
+// stay is somebody in a room.
+type stay struct{ room, identity string }
+
+type guest struct {
+	pass  *auth.Pass
+	until time.Time // while they are not there: they cannot come any more then
+	leave func()    // gives the session's place back; nil while they are not there
+}
+
+const (
+	maxGuests  = 10_000
+	comesAgain = 15 * time.Minute // longer than LiveKit lets anybody come back with the token of a stay
+)
+
+var errGuests = errors.New("room: more people were let into rooms than may be")
+
+// invite notes whose token lets somebody into a room. It returns auth.ErrSessions when the token has no place for them, and
+// auth.ErrExpired when it is over; one that somebody is there with is good for the same room again.
+func (g *guests) invite(at stay, pass *auth.Pass) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forget()
+	old := g.table[at]
+	if old != nil && old.leave != nil && old.pass.ID() == pass.ID() {
+		return nil
+	}
+	leave, err := pass.Enter()
+	if err != nil {
+		return err
+	}
+	leave() // they may never come
+	if len(g.table) >= maxGuests {
+		return errGuests
+	}
+	if old != nil && old.leave != nil {
+		old.leave() // LiveKit sends away who had the identity before
+	}
+	g.table[at] = &guest{pass: pass, until: time.Now().Add(guestTTL)}
+	return nil
+}
+
+// forget drops who cannot come any more. Call it with the lock held.
+func (g *guests) forget() {
+	now := time.Now()
+	for at, who := range g.table {
+		if who.leave == nil && now.After(who.until) {
+			delete(g.table, at)
+		}
+	}
+}
+
+// came takes a session's place for somebody who is there now. It returns what they came in with, nil for who is nobody's
+// guest, or why there is no place.
+func (g *guests) came(at stay) (*auth.Pass, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	who := g.table[at]
+	switch {
+	case who == nil:
+		return nil, nil
+	case who.leave == nil:
+		leave, err := who.pass.Enter()
+		if err != nil {
+			return nil, err
+		}
+		who.leave = leave
+	}
+	return who.pass, nil
+}
+
+// left gives the place back.
+func (g *guests) left(at stay) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if who := g.table[at]; who != nil && who.leave != nil {
+		who.leave()
+		who.leave, who.until = nil, time.Now().Add(comesAgain)
+	}
+}
