@@ -197,6 +197,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		Log:         cfg.Log.With("component", "server"),
 		Metrics:     registry,
 		Rooms:       g.roomsServed(),
+		Signalling:  g.signalling(),
 	})
 	if err != nil {
 		return nil, err
