@@ -35,6 +35,8 @@ var arrows = map[string][]string{
 	"gateway/script":    {"gateway/client", "session/speech", "protocol"},
 	"gateway/source":    {"turn", "turn/agent", "turn/anthropic", "turn/openai", "turn/openclaw", "turn/stream", "protocol/..."},
 	"gateway/discovery": {"turn/openai"},
+	"gateway/feed":      {"protocol", "protocol/signal"},
+	"gateway/webhook":   {"gateway/feed"},
 	"gateway/pipeline":  {"protocol/signal"},
 	"gateway/room":      {"gateway/auth", "session", "session/speech", "turn", "protocol/..."},
 	"gateway/server":    {"gateway/auth", "session", "session/speech", "turn", "protocol/..."},

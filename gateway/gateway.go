@@ -4,10 +4,11 @@
 //
 // The packages below: server is HTTP and the socket, room is LiveKit's rooms, bus keeps conversations and signals, auth
 // knows who may come in, cert has the certificate, pipeline is what signals set off, source and discovery who else there
-// is to listen to; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who
+// is to listen to, feed who follows signals and webhook one who is told of them; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who
 // hears, detectors.go what tells speech from silence, agents.go who answers and file.go the vela.yaml that says so,
-// kept.go what outlives the process, rooms.go where LiveKit is, signals.go and run.go the way of signals and what they
-// set off, sources.go who else there is to listen to, taps.go how Claude Code and MIDI devices are, journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
+// kept.go what outlives the process, rooms.go where LiveKit is, signals.go, follow.go and run.go the way of signals, who
+// follows them and what they set off, sources.go who else there is to listen to, taps.go how Claude Code and MIDI devices are,
+// journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
 package gateway
 
 import (
@@ -29,8 +30,10 @@ import (
 	"vela/gateway/auth"
 	"vela/gateway/bus"
 	"vela/gateway/cert"
+	"vela/gateway/feed"
 	"vela/gateway/room"
 	"vela/gateway/server"
+	"vela/gateway/webhook"
 	"vela/session"
 	"vela/session/opus"
 	"vela/session/speech"
@@ -58,10 +61,18 @@ type Config struct {
 	ClaudeCode  bool          // connect to Claude Code by itself, which puts hooks into its settings
 	Project     string        // folder of the project whose Claude Code that is; default the working directory
 	MIDI        string        // folder in which MIDI devices appear; default [midi.Usual]
+	Webhook     Webhook       // who is told of signals; its zero value is nobody
 	Journal     string        // folder where every session writes what its mailbox took; empty: none does
 	Agents      File          // from vela.yaml; its zero value has the built-in agent alone
 	Speech      Speech
 	Log         *slog.Logger // nil discards
+}
+
+// Webhook is who is told of signals by HTTP.
+type Webhook struct {
+	URL    string   // empty: nobody
+	Secret string   // whsec_…, as Standard Webhooks has it
+	Types  []string // of signals; none: user.*
 }
 
 // Gateway is a gateway. Make it with [New].
@@ -83,6 +94,7 @@ type Gateway struct {
 	signals  *signals
 	sources  sources
 	taps     *taps
+	webhook  *webhook.Webhook // nil where nobody is told
 	traces   *traces
 	tracer   trace.Tracer // nil where traces go nowhere
 	rooms    *room.Rooms  // nil where there is no LiveKit
@@ -116,8 +128,12 @@ func New(cfg Config) (_ *Gateway, err error) {
 		flow:     bus.NewMetrics(registry),
 		finder:   newFinder(),
 	}
-	g.signals = &signals{log: cfg.Log.With("component", "signals")}
+	g.signals = &signals{log: cfg.Log.With("component", "signals"), feed: feed.New(feed.NewMetrics(registry))}
 	if g.signals.run, err = newRun(cfg.Wiring, g.signals.log); err != nil {
+		return nil, err
+	}
+	g.signals.run.shown = g.signals.commanded
+	if g.webhook, err = cfg.makeWebhook(registry); err != nil {
 		return nil, err
 	}
 	if g.agents, err = makeAgents(cfg.Agents, cfg.Log); err != nil {
@@ -180,6 +196,17 @@ func New(cfg Config) (_ *Gateway, err error) {
 	return g, nil
 }
 
+func (c *Config) makeWebhook(registry *prometheus.Registry) (*webhook.Webhook, error) {
+	metrics := webhook.NewMetrics(registry)
+	if c.Webhook.URL == "" {
+		return nil, nil
+	}
+	return webhook.New(webhook.Config{
+		URL: c.Webhook.URL, Secret: c.Webhook.Secret, Types: c.Webhook.Types,
+		Metrics: metrics, Log: c.Log.With("component", "webhook"),
+	})
+}
+
 func page() fs.FS {
 	if !web.Built() {
 		return nil
@@ -188,7 +215,7 @@ func page() fs.FS {
 }
 
 // Run listens and serves until ctx is done, then ends every session and returns: within 4 s, if clients do not answer,
-// and a second more if a collector of traces does not, either.
+// and a second more for each of a webhook and a collector of traces that does not, either.
 // ready is called with the address as soon as connections are taken; it may be nil.
 func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	defer g.agents.close()
@@ -212,6 +239,11 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	var beside sync.WaitGroup
 	working, rest := context.WithCancel(context.WithoutCancel(ctx)) // until the last signal of the last session
 	beside.Go(func() { g.signals.run.work(working) })
+	if g.webhook != nil {
+		told := make(chan struct{})
+		beside.Go(func() { g.webhook.Run(working, g.signals.feed, func() { close(told) }) })
+		<-told // nothing is missed that comes from now on
+	}
 	g.taps.address = l.Addr()
 	beside.Go(func() { g.sources.Run(ctx) })
 	beside.Go(func() { g.taps.watch(ctx) })
@@ -285,6 +317,9 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Detector: g.detects.stream,
 		VAD:      g.detects.vad,
 
+		Follow: g.follow(n, id),
+		Emits:  n.Emits,
+
 		Mirror:    g.mirror(),
 		Only:      n.Only,
 		Allowance: n.Audio,
@@ -296,4 +331,12 @@ func (g *Gateway) sessionConfig(n server.NewSession, id string) session.Config {
 		Metrics:   g.sessions,
 		Tracer:    g.tracer,
 	}
+}
+
+// follow is how a session's client follows what other agents do; nil where it may not.
+func (g *Gateway) follow(n server.NewSession, id string) session.Follow {
+	if !n.Follows {
+		return nil
+	}
+	return g.signals.followedBy(id)
 }

@@ -64,7 +64,7 @@ func (g *Gateway) restore(ctx context.Context) error {
 
 func (g *Gateway) restoreOne(kept bus.Stored) bool {
 	id := kept.Session.ID()
-	cfg := g.sessionConfig(server.NewSession{Version: 2}, id)
+	cfg := g.sessionConfig(server.NewSession{Version: 2, Follows: true, Emits: true}, id)
 	cfg.Store = kept.Session
 	sess, hash, err := session.Restore(cfg, session.Stored{ID: id, State: kept.State, Events: kept.Events})
 	if err != nil {

@@ -26,7 +26,8 @@ type run struct {
 	log    *slog.Logger
 	file   string // wiring.json; empty: the wiring is in memory alone
 	runner *pipeline.Runner
-	bus    *bus.Bus // set before anything runs
+	shown  func(name, correlation string, payload []byte) // to whoever follows signals; set before anything runs
+	bus    *bus.Bus                                       // set before anything runs
 
 	mu       sync.Mutex
 	wiring   []byte    // in force, as it was written
@@ -46,7 +47,7 @@ const maxMistakes = 100
 
 // newRun reads the wiring, if it is there.
 func newRun(file string, log *slog.Logger) (*run, error) {
-	r := &run{log: log, file: file, wiring: []byte("{}"), since: time.Now()}
+	r := &run{log: log, file: file, wiring: []byte("{}"), since: time.Now(), shown: func(string, string, []byte) {}}
 	if file != "" {
 		text, err := os.ReadFile(file)
 		switch {
@@ -83,12 +84,24 @@ func (r *run) tell(commands []pipeline.Command) {
 	for _, c := range commands {
 		text, err := json.Marshal(c)
 		if err == nil {
+			r.shown(c.Command(), correlationOf(c), text)
 			err = r.bus.Broadcast(named(c.Command(), text))
 		}
 		if err != nil && !errors.Is(err, bus.ErrClosed) {
 			r.log.Warn("a command is lost", "command", c.Command(), "error", err)
 		}
 	}
+}
+
+// correlationOf is the correlation id of the signal that set a command off, where the command says.
+func correlationOf(c pipeline.Command) string {
+	switch c := c.(type) {
+	case pipeline.Dispatch:
+		return c.CorrelationID
+	case pipeline.Interrupt:
+		return c.CorrelationID
+	}
+	return ""
 }
 
 // named is a command's JSON with its name in front of the other fields.

@@ -12,15 +12,17 @@ import (
 	"github.com/google/uuid"
 
 	"vela/gateway/bus"
+	"vela/gateway/feed"
 	"vela/gateway/server"
 	"vela/protocol/signal"
 	"vela/session"
 )
 
-// signals is the way of every signal: into the log, and from there to whoever follows; and into the pipeline. Whatever
-// brings one calls take, through or [signals.Accept], which never wait.
+// signals is the way of every signal: into the log, and from there to whoever comes back to read; round, to whoever follows
+// now; and into the pipeline. Whatever brings one calls take, through, [signals.Accept] or [signals.Emit], which never wait.
 type signals struct {
-	run *run
+	run  *run
+	feed *feed.Feed
 
 	log  *slog.Logger
 	kept *bus.Signals // set before anything runs
@@ -47,10 +49,12 @@ func (s *signals) Accept(body []byte) (string, error) {
 }
 
 // through takes a signal that came through a source. It says so in its metadata, so that whoever reads it knows the source's
-// colour; and what is at the other end cannot say that it is another source.
+// colour; and what is at the other end cannot say that it is another source, a session or the pipeline.
 func (s *signals) through(id string, r signal.Raw) {
-	if strings.HasPrefix(r.Source, "local:") || strings.HasPrefix(r.Source, "remote:") {
-		r.Source = id
+	for _, ours := range []string{"local:", "remote:", sourceOf(""), pipelineSource} {
+		if strings.HasPrefix(r.Source, ours) {
+			r.Source = id
+		}
 	}
 	name, _ := json.Marshal(id) // a string always has a JSON
 	r.Metadata = signal.Set(r.Metadata, "sourceId", name)
@@ -61,7 +65,9 @@ func (s *signals) through(id string, r signal.Raw) {
 func (s *signals) take(r signal.Raw) { s.hand("", r) }
 
 func (s *signals) hand(id string, r signal.Raw) {
-	s.kept.Append(r.Append(nil))
+	text := r.Append(nil)
+	s.kept.Append(text)
+	s.feed.Offer(feed.Signal{Raw: r, Through: id, Text: text})
 	s.run.runner.Offer(id, r)
 }
 
@@ -83,9 +89,12 @@ func (s *signals) Follow(ctx context.Context, place string) (iter.Seq2[server.Lo
 	}, nil
 }
 
+// sourceOf is what a session's signals call their source: those of its turns, and those that its client emits.
+func sourceOf(session string) string { return "session:" + session }
+
 // of shows a session's turns. The turn is the correlation id of its signals.
 func (s *signals) of(id string) func(session.Observed) {
-	source := "session:" + id
+	source := sourceOf(id)
 	return func(o session.Observed) {
 		r, err := signal.Envelope{
 			ID: uuid.NewString(), Timestamp: time.Now().UnixMilli(), Source: source,

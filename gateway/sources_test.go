@@ -16,8 +16,8 @@ import (
 	"vela/protocol/signal"
 )
 
-// feed is a source that says what a test says, to one after the other.
-func feed(t *testing.T) (address string, say chan<- string) {
+// saying is a source that says what a test says, to one after the other.
+func saying(t *testing.T) (address string, say chan<- string) {
 	t.Helper()
 	says := make(chan string)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -66,7 +66,7 @@ func sourcesOf(t *testing.T, text string) map[string]shownSource {
 // From an address that somebody adds to what its signals set off: with the id of the source in their metadata, whatever they
 // say themselves, and only by the wires of that source.
 func TestASourceFromItsAddressToTheStage(t *testing.T) {
-	address, say := feed(t)
+	address, say := saying(t)
 	addr, _ := live(t, Config{})
 	base := "http://" + addr
 	if status, text := asked(t, "POST", base+"/api/sources", `{"name":"Lab","url":"`+address+`","key":"secret"}`); status != 201 || !strings.Contains(text, `"id":"remote:1"`) || strings.Contains(text, "secret") {

@@ -36,7 +36,7 @@ var codes = []CodeInfo{
 	{CodeMockedTurnInFlight, true, "A deterministic turn is still running. It goes on; send again when the session is idle."},
 	{CodeTurnInFlight, true, "An agent-backed turn is still running. It goes on; send again when the session is idle, or cancel first."},
 	{CodeAudioTooLong, false, "More than 10 minutes of audio in one turn. What came before is kept; commit or cancel."},
-	{CodeRateLimited, true, "Audio arrives faster than twice real time. The chunk was dropped; slow down."},
+	{CodeRateLimited, true, "Audio arrives faster than twice real time, or signals faster than they may. What came was dropped; slow down."},
 	{CodeAgentUnavailable, true, "The agent cannot be reached."},
 	{CodeAgentFailed, true, "The agent stopped with an error."},
 	{CodeAgentTimeout, true, "The agent did not answer in time."},

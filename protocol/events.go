@@ -35,6 +35,7 @@ type (
 		Interrupt     *bool             `json:"interrupt,omitempty" since:"2"`     // speech ends an answer; true unless said otherwise
 		Approvals     *bool             `json:"approvals,omitempty" since:"2"`     // this client answers questions about tools
 		Room          string            `json:"room,omitempty" since:"2"`          // a LiveKit room that mirrors the session
+		Follow        *[]string         `json:"follow,omitempty" since:"2"`        // sources whose tools are shown, up to 16; none ends that
 		Language      string            `json:"language,omitempty" since:"2"`      // of the speech, as BCP 47 writes it
 		Metadata      map[string]string `json:"metadata,omitempty" since:"2"`      // the client's own, for logs and agents
 	}
@@ -92,13 +93,14 @@ type (
 		CorrelationID string          `json:"correlationId,omitempty"`
 	}
 
-	// SignalSubscribe follows the signal pipeline; without types or sources, all of it.
+	// SignalSubscribe follows the signal pipeline, with a filter more: signals of one of the types, from one of the
+	// sources. A star at the end of either stands for anything; a list that is empty or not there takes all.
 	SignalSubscribe struct {
-		Types   []string `json:"types,omitempty"`
-		Sources []string `json:"sources,omitempty"`
+		Types   []string `json:"types,omitempty"`   // up to 32, of up to 128 bytes
+		Sources []string `json:"sources,omitempty"` // up to 32, of up to 256 bytes
 	}
 
-	// SignalUnsubscribe follows no more.
+	// SignalUnsubscribe takes back the filter with the same lists; without any, all filters.
 	SignalUnsubscribe struct {
 		Types   []string `json:"types,omitempty"`
 		Sources []string `json:"sources,omitempty"`
@@ -245,6 +247,11 @@ type (
 		Payload       json.RawMessage `json:"payload"`                 // as the type has it
 	}
 
+	// SignalMissed says that this connection was too slow for some signals, which are not sent.
+	SignalMissed struct {
+		Count uint64 `json:"count"` // since the last signal
+	}
+
 	// History is the conversation as the agent knows it, oldest first.
 	History struct {
 		Items []HistoryItem `json:"items"`
@@ -284,7 +291,8 @@ type Terms struct {
 	Interrupt      bool         `json:"interrupt"`
 	Approvals      bool         `json:"approvals"`
 	Room           string       `json:"room"`
-	Features       []string     `json:"features"` // what of version 2 this gateway gives: text, audio_in, audio_out, opus, …
+	Follow         []string     `json:"follow,omitempty"` // sources whose tools are shown
+	Features       []string     `json:"features"`         // what of version 2 this gateway gives: text, audio_in, audio_out, opus, signals, …
 }
 
 // Usage is what an answer took of a model.
@@ -364,6 +372,7 @@ func (ToolCall) Type() string           { return "tool.call" }
 func (ToolResult) Type() string         { return "tool.result" }
 func (ApprovalRequest) Type() string    { return "approval.request" }
 func (Signal) Type() string             { return "signal" }
+func (SignalMissed) Type() string       { return "signal.missed" }
 func (History) Type() string            { return "history" }
 func (TurnMetrics) Type() string        { return "turn.metrics" }
 func (SessionEnded) Type() string       { return "session.ended" }
@@ -412,11 +421,11 @@ var events = []Event{
 	{From: Client, Since: 2, zero: ApprovalAnswer{},
 		Doc: "Yes or no to the tool of an approval.request, from any peer of a session with approvals: true. The first answer counts."},
 	{From: Client, Since: 2, zero: SignalEmit{},
-		Doc: "One of the five user interaction signals, back to the host."},
+		Doc: "What a person does, user.*, into the pipeline and back to the host; at most 50 a second, after a first 100."},
 	{From: Client, Since: 2, zero: SignalSubscribe{},
-		Doc: "Follows the signal pipeline."},
+		Doc: "Follows the signal pipeline in this connection: what fits any of up to 16 filters comes as signal. A star at the end of a type or a source stands for anything; without a list, all."},
 	{From: Client, Since: 2, zero: SignalUnsubscribe{},
-		Doc: "Follows the signal pipeline no more."},
+		Doc: "Takes back the filter with the same lists; without any, all filters."},
 	{From: Client, Since: 2, zero: HistoryGet{},
 		Doc: "Asks for the conversation as the agent knows it."},
 	{From: Client, Since: 2, zero: HistoryClear{},
@@ -439,11 +448,13 @@ var events = []Event{
 	{From: Server, Since: 2, zero: ApprovalRequest{},
 		Doc: "May a tool run? Asked where approvals are on, answered with approval.answer; no answer in time is a no. The tool.result of its callId, or the end of the answer, takes it back."},
 	{From: Server, Since: 2, zero: ganglia.Status{},
-		Doc: "What the agent is doing, as a tool begins; the very object of the channel ganglia-events. The same action is said again only after 500 ms."},
+		Doc: "What the agent is doing, or a source that is followed, as a tool begins; the very object of the channel ganglia-events. The same action is said again only after 500 ms."},
 	{From: Server, Since: 2, zero: ganglia.Artifact{},
 		Doc: "Something to look at that came of a tool, after its tool.result; the very object of the channel ganglia-events."},
 	{From: Server, Since: 2, zero: Signal{},
 		Doc: "One signal of the pipeline, to a connection that has sent signal.subscribe. It has no seq and is never sent again."},
+	{From: Server, Since: 2, zero: SignalMissed{},
+		Doc: "So many signals are not sent, since this connection did not read fast enough. It has no seq; the next signal follows it."},
 	{From: Server, Since: 2, zero: History{},
 		Doc: "The conversation as the agent knows it, in answer to history.get and history.clear."},
 	{From: Server, Since: 2, zero: TurnMetrics{},

@@ -33,6 +33,12 @@ func SignalOf(e signal.Envelope) (Signal, error) {
 	return s, nil
 }
 
+// AppendSignal appends the event of a signal whose JSON is there already, as [signal.Raw.Append] writes it.
+func AppendSignal(dst, text []byte) []byte {
+	dst = append(appendType(dst, Signal{}), text...)
+	return append(dst, '}')
+}
+
 // Envelope is the signal that the event shows. Its error is that of [signal.Raw.Envelope].
 func (s Signal) Envelope() (signal.Envelope, error) {
 	e, err := signal.Raw{

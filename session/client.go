@@ -44,7 +44,7 @@ func (s *Session) handle(ctx context.Context, p Peer, m protocol.Message) error 
 	case protocol.MockedTurnTrigger:
 		return s.trigger(ctx)
 	case protocol.SessionStart:
-		return s.restart(p, m)
+		return s.restart(ctx, p, m)
 	}
 	if s.cfg.Version == 1 {
 		return errNotV1
@@ -73,6 +73,8 @@ func (s *Session) handle2(ctx context.Context, p Peer, m protocol.Message) error
 		return s.acknowledge(m)
 	case protocol.ApprovalAnswer:
 		return s.approve(m)
+	case protocol.SignalSubscribe, protocol.SignalUnsubscribe, protocol.SignalEmit:
+		return s.signal(p, m)
 	case protocol.SessionResume:
 		return errResume
 	}
@@ -80,7 +82,7 @@ func (s *Session) handle2(ctx context.Context, p Peer, m protocol.Message) error
 }
 
 // restart acknowledges the session again; in version 2 it may change what is in force.
-func (s *Session) restart(p Peer, m protocol.SessionStart) error {
+func (s *Session) restart(ctx context.Context, p Peer, m protocol.SessionStart) error {
 	if s.cfg.Version >= 2 && asks(m) {
 		if s.inFlight() || s.machine.state() != protocol.Idle {
 			return errSettings
@@ -91,6 +93,7 @@ func (s *Session) restart(p Peer, m protocol.SessionStart) error {
 		}
 		s.save()
 		s.mirror(before)
+		s.follow(ctx)
 		s.tellTerms(p)
 	}
 	s.greet(p)

@@ -48,7 +48,7 @@ var (
 	errNoAgent            = &refusal{protocol.CodeAgentUnavailable, "This gateway has no agent. Run vela engines to see why."}
 	errNoCompletion       = &refusal{protocol.CodeAgentFailed, "The agent stopped in the middle of its answer."}
 	errAgentSilent        = &refusal{protocol.CodeAgentTimeout, "The agent did not answer in time."}
-	errUnsupported        = &refusal{protocol.CodeUnsupported, "This gateway does not take this event yet. Nothing changed."}
+	errUnsupported        = &refusal{protocol.CodeUnsupported, "This event is not taken on this connection. Nothing changed."}
 	errNotV1              = &refusal{protocol.CodeInvalidMessage, "This event is not taken here."}
 	errFrame              = &refusal{protocol.CodeInvalidMessage, "A binary message must be PCM16 little-endian, mono: an even number of bytes, at most 64 KiB."}
 	errNotAgreed          = &refusal{protocol.CodeInvalidMessage, "Binary audio was not agreed on. Ask for it with audio.input.framing in session.start."}

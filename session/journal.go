@@ -62,6 +62,7 @@ type inputEntry struct {
 	Asks   *askEntry       `json:"asks,omitempty"`
 	Type   string          `json:"type,omitempty"`   // of the engine's signal
 	Signal json.RawMessage `json:"signal,omitempty"` // its payload
+	Source string          `json:"source,omitempty"` // of a signal that was followed
 	Behind int64           `json:"behind,omitempty"` // ns that it had waited
 	Rate   int             `json:"rate,omitempty"`   // of PCM that a voice made
 	Last   bool            `json:"last,omitempty"`   // with an error of a voice: there is no other
@@ -112,6 +113,7 @@ const (
 	kindSpoken    = "spoken"
 	kindFilled    = "filled"
 	kindOffered   = "offered"
+	kindFollowed  = "followed"
 	kindTick      = "tick"
 	kindEnd       = "end"
 )
@@ -255,6 +257,8 @@ func (j *journal) entry(now time.Time, in input) inputEntry {
 		return piece(in).entry(now, kindFilled)
 	case offered:
 		return inputEntry{Kind: kindOffered}
+	case Followed:
+		return in.entry()
 	case ended:
 		return inputEntry{Kind: kindEnd, Why: string(endReason(in.cause))}
 	}
@@ -271,6 +275,12 @@ func behind(now, at time.Time) int64 {
 
 func (p piece) entry(now time.Time, kind string) inputEntry {
 	return inputEntry{Kind: kind, PCM: speech.Bytes(p.chunk.Samples), Rate: p.chunk.Rate, Ended: p.ended, Error: errorOf(p.err), Last: p.last, Behind: behind(now, p.at)}
+}
+
+func (g Followed) entry() inputEntry {
+	e := inputEntry{Kind: kindFollowed, Source: g.Source, Type: g.Payload.SignalType()}
+	e.Signal, _ = json.Marshal(g.Payload)
+	return e
 }
 
 func saidEntry(now time.Time, in said) inputEntry {
@@ -334,6 +344,9 @@ func (e inputEntry) read(now time.Time, peers map[int]Peer) (input, error) {
 		return filled(e.readPiece(now)), nil
 	case kindOffered:
 		return offered{}, nil
+	case kindFollowed:
+		payload, err := signal.DecodePayload(e.Type, e.Signal)
+		return Followed{e.Source, payload}, err
 	case kindTick:
 		return tick{}, nil
 	case kindEnd:

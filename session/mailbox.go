@@ -37,6 +37,8 @@ type (
 		err  error
 	}
 
+	// [Followed] is what a source's agent does that is followed.
+
 	// heard is what the recogniser has made of the utterance; said is what the engine yields (answer.go, hearing.go), and
 	// piece what is spoken of its answer (voice.go), or, as filled, of a phrase (filler.go).
 
@@ -65,6 +67,8 @@ func (s *Session) take(ctx context.Context) (in input, ok bool) {
 		in = p
 	case p := <-s.answer.phrase():
 		in = filled(p)
+	case g := <-s.following.seen:
+		in = g
 	case s.answer.offer() <- s.answer.sentence():
 		in = offered{}
 	case <-s.timer.C:

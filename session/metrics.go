@@ -45,6 +45,7 @@ type Metrics struct {
 	events          prometheus.Counter
 	journalFailures prometheus.Counter
 	storeFailures   prometheus.Counter
+	guestsDropped   prometheus.Counter
 }
 
 // NewMetrics registers the session's metrics.
@@ -76,13 +77,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		events: counter("vela_events_total",
 			"Events that sessions emitted. Each session adds its own when a turn ends, when a peer comes or goes, and at its end."),
 		journalFailures: counter("vela_journal_failures_total", "Journals that ended because they could not be written."),
+		guestsDropped:   counter("vela_followed_dropped_total", "Statuses and artifacts of followed sources that were not shown, since there were more than 20 a second."),
 		storeFailures:   counter("vela_store_failures_total", "Sessions that could not be kept any more, or not be deleted."),
 	}
 	for _, recovered := range []bool{true, false} {
 		m.resumes.WithLabelValues(strconv.FormatBool(recovered)) // there from the start: a rate needs a zero
 	}
 	r.MustRegister(m.turns, m.errors, m.duration, m.stt, m.firstText, m.firstAudio, m.gateway, m.tokens, m.alone, m.resumes, m.takeovers, m.events,
-		m.journalFailures, m.storeFailures)
+		m.journalFailures, m.storeFailures, m.guestsDropped)
 	return m
 }
 
@@ -198,6 +200,12 @@ func (m *Metrics) takenOver() {
 func (m *Metrics) journalFailed() {
 	if m != nil {
 		m.journalFailures.Inc()
+	}
+}
+
+func (m *Metrics) guestDropped() {
+	if m != nil {
+		m.guestsDropped.Inc()
 	}
 }
 

@@ -121,6 +121,7 @@ func (p *player) head(mock Mock, codec speech.Codec) error {
 		cfg.Detector, cfg.VAD = func() VoiceDetector { return p }, *h.VAD
 	}
 	cfg.Mirror = func(*Session, string) {}
+	cfg.Follow = func(context.Context, []string) iter.Seq[Followed] { return nil } // what came stands in the journal
 	p.s = New(cfg)
 	p.s.replayed = func(e Event) { p.came = append(p.came, appendEvent(nil, e)) }
 	if err := p.configure(h.Settings); err != nil {

@@ -16,7 +16,7 @@
 // force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, voice.go the sound of an
 // answer and filler.go what is said while there is none, handsfree.go how speech begins and ends by itself, hold.go what
 // it does to an answer, opus.go how sound may be written, tools.go and approvals.go what an agent does and may do on the
-// way, activity.go what is seen of that, observe.go who else is shown a turn, history.go what is remembered, events.go the
+// way, activity.go what is seen of that and follow.go of other agents, observe.go who else is shown a turn, history.go what is remembered, events.go the
 // numbered events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a
 // session beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is
 // how much a client may say, times.go, metrics.go and trace.go say where the time went.
@@ -83,6 +83,10 @@ type Config struct {
 	// Mirror has a room show the session as well, instead of the room before it. It is called from the session's
 	// goroutine: it neither blocks nor calls the session. Nil: there are no rooms.
 	Mirror func(s *Session, room string)
+
+	// Follow is how the session follows what other agents do; nil: its clients may not. Version 2 only.
+	Follow Follow
+	Emits  bool // its clients may emit signals; a peer sees to it ([Signaller])
 
 	// Store keeps the session beyond the process; nil: it ends with it. Version 2 only.
 	Store Store
@@ -169,6 +173,7 @@ type Session struct {
 	turns     int                   // answers so far: they make the ids
 	chunks    int                   // appended to the deterministic turn that is being listened to
 	streams   [seats]speech.Decoder // of the peers that have sent Opus
+	following following             // sources whose tools are shown
 	hearing   *utterance            // nil unless speech is being heard or recognised
 	cut       *cut                  // the last answer that ended before all of its sound was acknowledged
 	answer    *answer               // nil unless an engine runs
@@ -242,7 +247,7 @@ func (s *Session) Run(ctx context.Context) {
 	s.lastSeen = s.now
 	s.startJournal()
 	defer s.journal.close()
-	s.open()
+	s.open(children)
 	s.timer = time.NewTimer(s.cfg.Idle)
 	defer s.timer.Stop()
 	for {
@@ -262,12 +267,13 @@ func (s *Session) Run(ctx context.Context) {
 }
 
 // open is the first thing that Run does.
-func (s *Session) open() {
+func (s *Session) open(ctx context.Context) {
 	s.kept = s.cfg.Store
 	s.beginCounting()
 	s.save()
 	s.interrupted()
 	s.mirror("")
+	s.follow(ctx)
 }
 
 // step applies one input. It returns why the session ends, nil while it goes on.
@@ -287,6 +293,8 @@ func (s *Session) step(ctx context.Context, in input) error {
 		s.filled(in)
 	case offered:
 		s.taken()
+	case Followed:
+		s.see(in)
 	case taken:
 		s.hearing.sent()
 	case joined:

@@ -22,12 +22,16 @@ type settings struct {
 // asked is the settings as a session.start asks for them.
 func (t settings) asked() protocol.SessionStart {
 	interrupt, approvals, input := t.terms.Interrupt, t.terms.Approvals, t.input
+	var follow *[]string
+	if len(t.terms.Follow) > 0 {
+		follow = &t.terms.Follow
+	}
 	return protocol.SessionStart{
 		Turns: string(t.turns), Agent: t.terms.Agent, Interrupt: &interrupt, Approvals: &approvals,
 		Audio:         &protocol.AudioFormats{Input: &input, Output: t.terms.Audio.Output},
 		Voice:         t.terms.Voice,
 		TurnDetection: t.terms.TurnDetection, VAD: t.terms.VAD,
-		Room: t.terms.Room,
+		Room: t.terms.Room, Follow: follow,
 	}
 }
 
@@ -125,6 +129,12 @@ func featuresOf(cfg *Config) []string {
 	if cfg.Mirror != nil {
 		there = append(there, "room")
 	}
+	if cfg.Follow != nil {
+		there = append(there, "signals")
+	}
+	if cfg.Emits {
+		there = append(there, "emit")
+	}
 	return there
 }
 
@@ -197,6 +207,9 @@ func (t *settings) apply(ask protocol.SessionStart, cfg *Config) error {
 			return unsupported("room", "rooms whose names have up to 128 bytes and no control characters")
 		}
 		t.terms.Room = ask.Room
+	}
+	if err := t.applyFollow(ask.Follow, cfg); err != nil {
+		return err
 	}
 	if lang := strings.ToLower(ask.Language); lang != "" && lang != "en" && lang != "en-us" {
 		return unsupported("language", "en-US")
@@ -346,5 +359,5 @@ func unsupported(setting, there string) error {
 // asks says whether a session.start asks for anything.
 func asks(m protocol.SessionStart) bool {
 	return m.Turns != "" || m.Agent != "" || m.Audio != nil || m.Voice != "" || m.TurnDetection != "" || m.VAD != nil || m.Interrupt != nil ||
-		m.Approvals != nil || m.Room != "" || m.Language != "" || m.Metadata != nil
+		m.Approvals != nil || m.Room != "" || m.Follow != nil || m.Language != "" || m.Metadata != nil
 }

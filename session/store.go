@@ -41,7 +41,9 @@ type state struct {
 	History  []kept                `json:"history"`
 	Turns    Turns                 `json:"turns"`
 	Only     []Turns               `json:"only,omitempty"`
-	Answered int                   `json:"answered"` // the turns that History knows, by their number
+	Follows  bool                  `json:"follows,omitempty"` // its client may follow other agents
+	Emits    bool                  `json:"emits,omitempty"`   // and emit signals
+	Answered int                   `json:"answered"`          // the turns that History knows, by their number
 }
 
 // kept is one part of the conversation.
@@ -103,7 +105,7 @@ func (s *Session) save() {
 	if s.kept == nil {
 		return
 	}
-	st := state{Token: s.tokenHash, Turns: s.cfg.Turns, Only: s.cfg.Only, Settings: s.settings.asked(), Answered: s.turns}
+	st := state{Token: s.tokenHash, Turns: s.cfg.Turns, Only: s.cfg.Only, Settings: s.settings.asked(), Follows: s.cfg.Follow != nil, Emits: s.cfg.Emits, Answered: s.turns}
 	for _, m := range s.history {
 		st.History = append(st.History, keep(m))
 	}
@@ -159,6 +161,10 @@ func Restore(cfg Config, from Stored) (*Session, [sha256.Size]byte, error) {
 		return nil, st.Token, fmt.Errorf("session: the kept state of %s: %w", from.ID, err)
 	}
 	cfg.ID, cfg.Version, cfg.Turns, cfg.Only, cfg.Token = from.ID, 2, st.Turns, st.Only, ""
+	cfg.Emits = cfg.Emits && st.Emits
+	if !st.Follows {
+		cfg.Follow = nil
+	}
 	s := New(cfg)
 	if err := s.Configure(stillThere(st.Settings, &cfg)); err != nil {
 		return nil, st.Token, fmt.Errorf("session: the kept settings of %s: %w", from.ID, err)
@@ -191,6 +197,9 @@ func stillThere(ask protocol.SessionStart, cfg *Config) protocol.SessionStart {
 	}
 	if cfg.Mirror == nil {
 		ask.Room = ""
+	}
+	if cfg.Follow == nil {
+		ask.Follow = nil
 	}
 	if ask.Audio == nil {
 		return ask

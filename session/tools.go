@@ -18,6 +18,7 @@ const (
 // call is the agent calling a tool.
 func (s *Session) call(p signal.ToolCall) {
 	a := s.answer
+	s.disown(p.CallID)
 	a.tools = append(a.tools, turn.ToolUse{CallID: p.CallID, Name: p.ToolName, Input: object(atMost(p.Input, maxToolKept))})
 	a.tools = a.tools[max(0, len(a.tools)-maxToolsKept):]
 	s.traceCall(p.CallID, p.ToolName)

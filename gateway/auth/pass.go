@@ -19,6 +19,9 @@ type Pass struct {
 // Turns are the kinds of turns that the token allows; none: every kind.
 func (p *Pass) Turns() []string { return slices.Clone(p.claims.Turns) }
 
+// Signals says whether the token allows that with signals.
+func (p *Pass) Signals(what string) bool { return slices.Contains(p.claims.Signals, what) }
+
 // ID is the token's own: that of every pass that it has bought.
 func (p *Pass) ID() string { return p.claims.ID }
 

@@ -25,7 +25,14 @@ type Rights struct {
 	Sessions int           // at once; default 1
 	Minutes  int           // of audio in all; default [DefaultMinutes]
 	Turns    []string      // kinds of turns; none: every kind
+	Signals  []string      // what it may do with signals: [FollowSignals], [EmitSignals]; none: nothing
 }
+
+// What a token may allow with signals.
+const (
+	FollowSignals = "follow" // see them, those of other people's sessions too
+	EmitSignals   = "emit"   // emit what a person does
+)
 
 func (r *Rights) setDefaults() {
 	if r.TTL == 0 {
@@ -73,6 +80,7 @@ type claims struct {
 	Sessions int      `json:"sessions"`
 	Minutes  int      `json:"audioMinutes"`
 	Turns    []string `json:"turns,omitempty"`
+	Signals  []string `json:"signals,omitempty"`
 }
 
 // Issue makes a token with the key of that name.
@@ -95,7 +103,7 @@ func (a *Authority) Issue(key string, r Rights) (token string, expires time.Time
 			IssuedAt:  jwt.NewNumericDate(now),
 			ExpiresAt: jwt.NewNumericDate(expires),
 		},
-		Sessions: r.Sessions, Minutes: r.Minutes, Turns: r.Turns,
+		Sessions: r.Sessions, Minutes: r.Minutes, Turns: r.Turns, Signals: r.Signals,
 	})
 	t.Header["kid"] = k.name
 	token, err = t.SignedString(k.sign)

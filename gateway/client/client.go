@@ -10,6 +10,9 @@
 //	reply, err := c.Say(ctx, samples, client.SayOptions{})
 //	err = c.Close()
 //
+// Signals are followed and emitted by sending [protocol.SignalSubscribe], [protocol.SignalUnsubscribe] and
+// [protocol.SignalEmit]; what is followed comes as [protocol.Signal].
+//
 // What sends may be called from any goroutine, at any time. Start, Resume, Ready, Receive, ReceiveEnvelope, ReceiveRaw
 // and Say read: one goroutine at a time calls one of them. A connection's end is a [*CloseError]. When the context of a
 // call ends in the middle of it, the connection is gone too, since half a message may have been sent.

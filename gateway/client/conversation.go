@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -85,16 +86,20 @@ type connection interface {
 // not taken by then, it never will. So when all events up to there have come and none tells of what was sent, it is
 // time to send it again.
 //
+// What is followed with signal.subscribe ends with its connection, so it is asked for again on the next one; the signals between
+// are missed.
+//
 // Send, SendAudio, Drop and Close may be called from any goroutine; Receive and the rest from one at a time.
 type Conversation struct {
 	o    ConversationOptions
 	ctx  context.Context // done once the conversation is closed
 	stop context.CancelFunc
 
-	mu     sync.Mutex // guards the handover of the connection from who receives to who sends
-	conn   connection // nil while away
-	ids    uint64     // given to what was sent
-	closed bool
+	mu      sync.Mutex                 // guards the handover of the connection from who receives to who sends
+	conn    connection                 // nil while away
+	ids     uint64                     // given to what was sent
+	filters []protocol.SignalSubscribe // what is followed
+	closed  bool
 
 	// Owned by whoever receives.
 	ready  *protocol.SessionReady // to be handed out before anything else; nil once it has been
@@ -318,6 +323,9 @@ func (c *Conversation) resume(ctx context.Context) (connection, protocol.Session
 	if err == nil && ready.Terms == nil {
 		err = ErrVersion1
 	}
+	if err == nil {
+		err = c.followAgain(ctx, conn)
+	}
 	if err != nil {
 		conn.Drop()
 	}
@@ -352,8 +360,45 @@ func (c *Conversation) Send(ctx context.Context, m protocol.Message) (id string,
 	if err != nil {
 		return "", err
 	}
+	c.note(m)
 	id = "c" + strconv.FormatUint(n, 10)
 	return id, conn.SendEnvelope(ctx, protocol.Envelope{ID: id, Message: m})
+}
+
+// note keeps what is followed.
+func (c *Conversation) note(m protocol.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch m := m.(type) {
+	case protocol.SignalSubscribe:
+		if !slices.ContainsFunc(c.filters, func(f protocol.SignalSubscribe) bool { return same(f, m) }) {
+			c.filters = append(c.filters, m)
+		}
+	case protocol.SignalUnsubscribe:
+		gone := protocol.SignalSubscribe(m)
+		c.filters = slices.DeleteFunc(c.filters, func(f protocol.SignalSubscribe) bool {
+			return same(f, gone) || len(gone.Types)+len(gone.Sources) == 0
+		})
+	}
+}
+
+// same says whether two filters have the same names, in any order.
+func same(a, b protocol.SignalSubscribe) bool {
+	set := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+	return slices.Equal(set(a.Types), set(b.Types)) && slices.Equal(set(a.Sources), set(b.Sources))
+}
+
+// followAgain asks for what is followed on a new connection, before anybody else sends on it.
+func (c *Conversation) followAgain(ctx context.Context, conn connection) error {
+	c.mu.Lock()
+	filters := slices.Clone(c.filters)
+	c.mu.Unlock()
+	for _, f := range filters {
+		if err := conn.SendEnvelope(ctx, protocol.Envelope{Message: f}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SendAudio is [Client.SendAudio].

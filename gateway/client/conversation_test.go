@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -315,5 +316,46 @@ func TestReceiveAgainAfterItsContext(t *testing.T) {
 			}
 		}
 		_ = c.Close()
+	})
+}
+
+// What is followed is asked for on every connection, and what was taken back is not; what a person does is sent once.
+func TestAConversationFollowsSignals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := newLine(terms(true, 0), nil), newLine(terms(true, 0), nil)
+		lines := []*line{first, second}
+		c, err := Converse(t.Context(), "", ConversationOptions{dial: func(context.Context) (connection, error) {
+			next := lines[0]
+			lines = lines[1:]
+			return next, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		tools := protocol.SignalSubscribe{Types: []string{"tool_call", "tool_result"}}
+		user, all := protocol.SignalSubscribe{Types: []string{"user.*"}, Sources: []string{"s"}}, protocol.SignalSubscribe{}
+		click := protocol.SignalEmit{SignalType: "user.click", Payload: []byte(`{"target":"x"}`)}
+		for _, m := range []protocol.Message{tools, tools, user, all, protocol.SignalUnsubscribe{Types: []string{"tool_result", "tool_call"}}, click} {
+			if _, err := c.Send(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first.Drop()
+		for range 2 { // session.ready, twice
+			if _, err := c.Receive(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := []protocol.Message{user, all}; !reflect.DeepEqual(second.sent, want) {
+			t.Errorf("on the second connection: %v, want %v", second.sent, want)
+		}
+		if _, err := c.Send(t.Context(), protocol.SignalUnsubscribe{}); err != nil || len(c.filters) != 0 {
+			t.Errorf("%v are left: %v", c.filters, err)
+		}
+		second.Drop()
+		if _, err := c.Send(t.Context(), tools); err != nil && len(c.filters) != 0 {
+			t.Errorf("kept, though it was not sent: %v", c.filters)
+		}
 	})
 }

@@ -79,7 +79,7 @@ func readCall(method string, payload []byte) (protocol.Message, error) {
 		return nil, err
 	}
 	if s, ok := e.Message.(protocol.SessionStart); ok {
-		if s.Audio != nil || s.Turns != "" || s.Room != "" || s.Language != "" || s.Metadata != nil {
+		if s.Audio != nil || s.Turns != "" || s.Room != "" || s.Language != "" || s.Metadata != nil || s.Follow != nil {
 			return nil, errSettings
 		}
 	}

@@ -137,6 +137,16 @@ func TestRender(t *testing.T) {
 				`vela-events {"type":"approval.request","payload":{"approvalId":"a1.1","callId":"c","name":"bash","summary":"ls","risk":"high","expiresMs":5},"seq":7,"ts":1000}`,
 			},
 		},
+		"what agents of other sources do": {
+			events: []waiting{
+				said(ganglia.Status{Action: ganglia.ExecutingCommand, Detail: "make", Source: "local:claude-code"}),
+				said(ganglia.Artifact{ArtifactType: ganglia.Markdown, Content: "# a", Source: "local:openclaw"}),
+			},
+			want: []string{
+				`ganglia-events {"type":"status","action":"executing_command","detail":"make","source":"local:claude-code"}`,
+				`ganglia-events {"type":"artifact","artifact_type":"markdown","source":"local:openclaw","content":"# a"}`,
+			},
+		},
 		"an error is a system event, unless a caller is told": {
 			events: []waiting{
 				said(protocol.Error{Code: protocol.CodeSpeechFailed, Message: "The voice failed."}),

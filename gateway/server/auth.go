@@ -204,6 +204,14 @@ func (w *caller) only() []session.Turns {
 	return kinds
 }
 
+// follows says whether the caller may see signals, which are of everybody's sessions.
+func (w *caller) follows() bool {
+	return w == nil || w.pass == nil || w.pass.Signals(auth.FollowSignals)
+}
+
+// emits says whether the caller may emit what a person does.
+func (w *caller) emits() bool { return w == nil || w.pass == nil || w.pass.Signals(auth.EmitSignals) }
+
 // enter takes one of the places that the caller may have for a session, and gives back how to leave it. Without a place
 // it returns how to turn the caller away.
 func (w *caller) enter() (leave func(), no *dismissal) {

@@ -56,7 +56,7 @@ func (s *Server) greeted(in incoming, turns session.Turns, who *caller) (*sessio
 // resumes has that of the session.
 func (s *Server) start(ask protocol.SessionStart, turns session.Turns, who *caller) (*session.Session, error) {
 	token := newResumeToken()
-	sess := s.cfg.NewSession(NewSession{Version: 2, Turns: turns, Token: token, Only: who.only(), Audio: who.audio()})
+	sess := s.cfg.NewSession(NewSession{Version: 2, Turns: turns, Token: token, Only: who.only(), Audio: who.audio(), Follows: who.follows(), Emits: who.emits()})
 	if err := sess.Configure(ask); err != nil {
 		return nil, err
 	}

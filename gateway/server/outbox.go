@@ -31,8 +31,9 @@ type outbox struct {
 	timer   *time.Timer        // cuts when goodbye takes too long; nil before the end
 
 	mu      sync.Mutex
-	waiting *batch // nil while nothing waits
-	binary  bool   // the client has asked for sound in binary messages
+	waiting *batch       // nil while nothing waits
+	signals Subscription // what else may be written while nothing waits; nil where the client has not asked for any
+	binary  bool         // the client has asked for sound in binary messages
 	writing bool
 	ended   bool // nothing more is taken
 	code    protocol.CloseCode
@@ -171,11 +172,14 @@ func (o *outbox) drain() {
 	}
 }
 
-// next takes what waits. Without any, the writer is gone; last says that a goodbye is due.
+// next takes what waits, and without that one signal. Without any, the writer is gone; last says that a goodbye is due.
 func (o *outbox) next() (b *batch, last bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	b, o.waiting = o.waiting, nil
+	if b == nil && !o.ended {
+		b = o.nextSignal()
+	}
 	if b == nil && (!o.ended || o.code == 0) {
 		o.writing = false
 	}
@@ -212,4 +216,40 @@ func (o *outbox) closedWith() protocol.CloseCode {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.code
+}
+
+// follow has signals written, too, whenever nothing of the session waits. They wait with the subscription, not here: a
+// client that does not read loses signals, and not its connection.
+func (o *outbox) follow(s Subscription) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.signals = s
+}
+
+// signalled says that there are signals.
+func (o *outbox) signalled() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.ended {
+		o.wake()
+	}
+}
+
+// nextSignal is one signal, behind how many were missed before it; nil without any. Call it with the lock held.
+func (o *outbox) nextSignal() *batch {
+	if o.signals == nil {
+		return nil
+	}
+	s, ok := o.signals.Next()
+	if !ok {
+		return nil
+	}
+	b := batches.Get().(*batch)
+	if s.Missed > 0 {
+		b.data = protocol.AppendEnvelope(b.data, protocol.Envelope{Message: protocol.SignalMissed{Count: s.Missed}})
+		b.ends = append(b.ends, end{at: len(b.data)})
+	}
+	b.data = protocol.AppendSignal(b.data, s.Text)
+	b.ends = append(b.ends, end{at: len(b.data)})
+	return b
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -156,4 +157,92 @@ func TestKeepAlive(t *testing.T) {
 			t.Errorf("%d pings, the last ones after the end", pings.Load())
 		}
 	})
+}
+
+// ring is a [Subscription] that keeps the last three.
+type ring struct {
+	waits  []string
+	missed uint64
+}
+
+func (r *ring) offer(o *outbox, text string) {
+	if len(r.waits) == 3 {
+		r.waits, r.missed = r.waits[1:], r.missed+1
+	}
+	r.waits = append(r.waits, text)
+	o.signalled()
+}
+
+func (r *ring) Next() (LoggedSignal, bool) {
+	if len(r.waits) == 0 {
+		return LoggedSignal{}, false
+	}
+	s := LoggedSignal{Text: []byte(r.waits[0]), Missed: r.missed}
+	r.waits, r.missed = r.waits[1:], 0
+	return s, true
+}
+
+func (*ring) Add(protocol.SignalSubscribe) error      { return nil }
+func (*ring) Remove(protocol.SignalUnsubscribe) error { return nil }
+func (*ring) Close()                                  {}
+
+// A client that does not read loses signals, and not its connection; when it reads again it gets the events of its session
+// first, all of them, and then how many signals it missed, and those that are left.
+func TestASlowClientLosesSignals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, o, ctx := newClient(t, false)
+		o.version = 2
+		var r ring
+		o.follow(&r)
+		r.offer(o, `{"n":0}`)
+		synctest.Wait() // the writer has it, and is stuck with it
+		for i := range 10 * maxWaiting {
+			r.offer(o, fmt.Sprintf(`{"n":%d}`, i+1))
+		}
+		for seq := range uint64(3) {
+			o.put(session.Event{Seq: seq + 1, At: 1, Message: protocol.ResponseCompleted{}})
+		}
+		if o.closedWith() != 0 || ctx.Err() != nil {
+			t.Fatalf("closed with %d", o.closedWith())
+		}
+		close(c.open)
+		synctest.Wait()
+		want := []string{
+			`{"type":"signal","payload":{"n":0}}`,
+			`{"type":"response.completed","payload":{},"seq":1,"ts":1}`, `{"type":"response.completed","payload":{},"seq":2,"ts":1}`,
+			`{"type":"response.completed","payload":{},"seq":3,"ts":1}`, fmt.Sprintf(`{"type":"signal.missed","payload":{"count":%d}}`, 10*maxWaiting-3),
+			fmt.Sprintf(`{"type":"signal","payload":{"n":%d}}`, 10*maxWaiting-2), fmt.Sprintf(`{"type":"signal","payload":{"n":%d}}`, 10*maxWaiting-1),
+			fmt.Sprintf(`{"type":"signal","payload":{"n":%d}}`, 10*maxWaiting),
+		}
+		if got := strings.Join(c.frames, "\n"); got != strings.Join(want, "\n") {
+			t.Errorf("written:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
+		}
+		o.close(protocol.CloseIdle, "")
+		r.offer(o, `{"n":"too late"}`)
+		o.wait()
+		if len(c.frames) != len(want) || c.code != protocol.CloseIdle {
+			t.Errorf("after the end: %q, closed with %d", c.frames[len(want):], c.code)
+		}
+	})
+}
+
+// What a client may emit comes back at fifty a second, up to a hundred, however long it was away.
+func TestTheRateOfSignals(t *testing.T) {
+	var g signaller
+	now := time.Unix(1e9, 0)
+	may := func() (n int) {
+		for g.mayEmit(now) {
+			n++
+		}
+		return n
+	}
+	for _, x := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 100}, {0, 0}, {19 * time.Millisecond, 0}, {time.Millisecond, 1}, {time.Second, 50}, {30 * time.Millisecond, 1}, {10 * time.Millisecond, 1}, {time.Hour, 100}} {
+		now = now.Add(x.after)
+		if n := may(); n != x.want {
+			t.Errorf("after %v: %d, want %d", x.after, n, x.want)
+		}
+	}
 }

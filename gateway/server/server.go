@@ -3,7 +3,8 @@
 // Start at [New]; [Server.Serve] accepts connections until its context is done, then drains. One connection is a
 // socket (socket.go), which is a [session.Peer]; what waits to be written to it stands in its outbox (outbox.go);
 // sessions.go counts the sessions that run and waits for them; access.go says which pages may come in and auth.go who,
-// by what credential.go finds in a request; signals.go takes signals and streams them, run.go what they set off, sources.go where else they come from; tokens.go
+// by what credential.go finds in a request; signals.go takes signals and streams them, signaller.go has them in a socket, run.go
+// is what they set off, sources.go where else they come from; tokens.go
 // makes tokens, rooms.go is what LiveKit and its participants ask for, tls.go is for listening with a certificate.
 package server
 
@@ -63,6 +64,8 @@ type NewSession struct {
 
 	Only  []session.Turns   // the kinds of turns that the client may have; empty for all
 	Audio session.Allowance // what the client's audio is taken from; nil is without limit
+
+	Follows, Emits bool // what the client may do with signals: see everybody's, emit its own
 }
 
 // Server serves HTTP. Make it with [New].

@@ -11,6 +11,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"vela/protocol"
 	"vela/protocol/signal"
 )
 
@@ -22,6 +23,21 @@ type Signals interface {
 	// Follow yields the signals behind a place, first those that are kept, then each as it comes, until ctx is done.
 	// Now stands for the end, as it is when the call returns. An error is the last thing yielded.
 	Follow(ctx context.Context, place string) (iter.Seq2[LoggedSignal, error], error)
+	// Emit takes a signal of a session's client. The error, which knows its code, is for the client. It never waits.
+	Emit(session string, m protocol.SignalEmit) error
+	// Subscribe follows the signals as they come, for one connection. wake is called when there is something to take and
+	// was nothing before; it must not wait, nor call the subscription.
+	Subscribe(wake func()) Subscription
+}
+
+// Subscription is one connection's. Next is for one goroutine at a time, the rest for any; nothing of it waits.
+type Subscription interface {
+	// Add and Remove change what comes. The error knows its code, and is for the client.
+	Add(protocol.SignalSubscribe) error
+	Remove(protocol.SignalUnsubscribe) error
+	// Next takes the oldest signal that waits, and says how many before it were lost; false if none waits.
+	Next() (LoggedSignal, bool)
+	Close()
 }
 
 // Now is the place behind all signals that there are.

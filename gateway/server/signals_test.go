@@ -4,16 +4,23 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"nhooyr.io/websocket"
+
 	"vela/gateway/auth"
+	"vela/gateway/feed"
 	"vela/gateway/server"
+	"vela/protocol"
 	"vela/protocol/signal"
+	"vela/session"
 )
 
 // log is a [server.Signals] that a test writes to.
@@ -22,6 +29,9 @@ type log struct {
 	places  chan string // asked for
 	left    atomic.Int32
 	err     error
+
+	feed       feed.Feed
+	subscribed atomic.Int32 // subscriptions that are open
 }
 
 func newLog() *log {
@@ -206,5 +216,192 @@ func TestStreamsAreBoundedAndEndWithTheServer(t *testing.T) {
 		if _, err := io.ReadAll(resp.Body); err != nil {
 			t.Errorf("a stream does not end well: %v", err)
 		}
+	}
+}
+
+// Emit and Subscribe implement the rest of [server.Signals]: what is emitted goes to those who subscribed.
+func (l *log) Emit(session string, m protocol.SignalEmit) error {
+	if m.SignalType == "bad" {
+		return badSignal{}
+	}
+	l.feed.Offer(feed.Signal{Raw: signal.Raw{Type: m.SignalType, Source: session}, Text: fmt.Appendf(nil,
+		`{"id":"1","type":%q,"timestamp":1,"source":"session:%s","payload":%s}`, m.SignalType, session, m.Payload)})
+	return nil
+}
+
+type badSignal struct{}
+
+func (badSignal) Error() string       { return "That is no signal." }
+func (badSignal) Code() protocol.Code { return protocol.CodeInvalidMessage }
+
+func (l *log) Subscribe(wake func()) server.Subscription {
+	l.subscribed.Add(1)
+	return subscription{l, l.feed.Subscribe(feed.Bounds{Signals: 10, Bytes: 1 << 20}, wake)}
+}
+
+type subscription struct {
+	log *log
+	*feed.Subscription
+}
+
+func (s subscription) Add(m protocol.SignalSubscribe) error {
+	return s.Subscription.Add(feed.Filter(m))
+}
+func (s subscription) Remove(m protocol.SignalUnsubscribe) error {
+	return s.Subscription.Remove(feed.Filter(m))
+}
+
+func (s subscription) Next() (server.LoggedSignal, bool) {
+	g, missed, ok := s.Subscription.Next()
+	return server.LoggedSignal{Text: g.Text, Missed: missed}, ok
+}
+
+func (s subscription) Close() {
+	s.Subscription.Close()
+	s.log.subscribed.Add(-1)
+}
+
+// heard reads up to the answer to history.get, behind which everything sent before it has been done, and until so much has
+// come besides, since signals have no place among events. It returns that: a signal's type, "missed N", or an error's code and
+// ref.
+func (s socket) heard(want int) (got []string) {
+	s.Helper()
+	s.send(`{"type":"history.get","payload":{}}`)
+	for done := false; !done || len(got) < want; {
+		e := s.envelope()
+		if (e.Seq != 0) != (e.TS != 0) {
+			s.Errorf("a number without a time, or the other way round: %+v", e)
+		}
+		switch m := e.Message.(type) {
+		case protocol.History:
+			done = true
+		case protocol.Signal:
+			got = append(got, m.SignalType)
+		case protocol.SignalMissed:
+			got = append(got, fmt.Sprint("missed ", m.Count))
+		case protocol.Error:
+			got = append(got, string(m.Code)+" "+m.Ref)
+		}
+	}
+	return got
+}
+
+func emit(typ, id string) string {
+	return fmt.Sprintf(`{"type":"signal.emit","payload":{"type":%q,"payload":{}},"id":%q}`, typ, id)
+}
+
+// A connection gets the signals that it has asked for, its own too, and no other connection notices.
+func TestASocketFollowsSignals(t *testing.T) {
+	l := newLog()
+	g := serve(t, withLog(l))
+	a, b := g.open2(), g.open2()
+	ready := a.begin(start)
+	b.begin(start)
+	for _, x := range []struct {
+		sends   []string
+		a, b    []string
+		reading int32 // subscriptions
+	}{
+		{[]string{emit("user.click", "1")}, nil, nil, 0},
+		{[]string{`{"type":"signal.subscribe","payload":{"types":["user.*"]},"id":"2"}`, emit("user.click", "3"), emit("x", "4")}, []string{"user.click"}, nil, 1},
+		{[]string{`{"type":"signal.subscribe","payload":{"types":[""]},"id":"5"}`, emit("bad", "6"), emit("user.move", "7")}, []string{"invalid_message 5", "invalid_message 6", "user.move"}, nil, 1},
+		{[]string{`{"type":"signal.unsubscribe","payload":{"types":["user.move"]},"id":"8"}`, emit("user.move", "9")}, []string{"user.move"}, nil, 1},
+		{[]string{`{"type":"signal.unsubscribe","payload":{"types":["user.*"]},"id":"10"}`, emit("user.move", "11")}, nil, nil, 1},
+	} {
+		for _, text := range x.sends {
+			a.send(text)
+		}
+		if got := a.heard(len(x.a)); !same(got, x.a) {
+			t.Errorf("%q: %q came, want %q", x.sends, got, x.a)
+		}
+		if got := b.heard(len(x.b)); !same(got, x.b) {
+			t.Errorf("%q: %q came to another, want %q", x.sends, got, x.b)
+		}
+		if n := l.subscribed.Load(); n != x.reading {
+			t.Errorf("%q: %d follow", x.sends, n)
+		}
+	}
+
+	// What a connection has asked for is its own: who resumes has asked for nothing.
+	a.send(`{"type":"signal.subscribe","payload":{}}`)
+	a.heard(0)
+	again := g.open2()
+	again.begin(resume(ready.ResumeToken, 0))
+	if code := a.closed(); code != protocol.CloseTakenOver {
+		t.Errorf("closed with %d", code)
+	}
+	again.send(emit("user.click", "12"))
+	if got := again.heard(0); got != nil {
+		t.Errorf("who resumes is told %q", got)
+	}
+	for _, s := range []socket{again, b} {
+		if err := s.Close(websocket.StatusNormalClosure, ""); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := g.stop(); err != nil {
+		t.Error(err)
+	}
+	if n := l.subscribed.Load(); n != 0 {
+		t.Errorf("%d still follow", n)
+	}
+}
+
+// same compares without regard to order: signals have no place among the errors.
+func same(a, b []string) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(a, b)
+}
+
+// A token gives no right to signals unless it says so, and then to what it says alone.
+func TestRightsToSignals(t *testing.T) {
+	for name, x := range map[string]struct {
+		rights []string
+		want   []string
+	}{
+		"none":   {nil, []string{"unsupported s", "unsupported e", "unsupported u"}},
+		"follow": {[]string{auth.FollowSignals}, []string{"unsupported e"}},
+		"emit":   {[]string{auth.EmitSignals}, []string{"unsupported s", "unsupported u"}},
+		"both":   {[]string{auth.FollowSignals, auth.EmitSignals}, []string{"user.click"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked server.NewSession
+			g := guard(t, func(c *server.Config) {
+				c.Signals = newLog()
+				c.NewSession = func(n server.NewSession) *session.Session { asked = n; return newSession(n) }
+			})
+			c, _, err := g.dialAs(http.Header{
+				"Authorization": {"Bearer " + g.token(auth.Rights{Signals: x.rights})}, "Sec-Websocket-Protocol": {"vela.v2"},
+			}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.CloseNow() }()
+			s := socket{t, c, g.ctx}
+			s.begin(start)
+			s.send(`{"type":"signal.subscribe","payload":{},"id":"s"}`)
+			s.send(emit("user.click", "e"))
+			s.send(`{"type":"signal.unsubscribe","payload":{},"id":"u"}`)
+			if got := s.heard(len(x.want)); !same(got, x.want) {
+				t.Errorf("came: %q, want %q", got, x.want)
+			}
+			if asked.Follows != slices.Contains(x.rights, auth.FollowSignals) || asked.Emits != slices.Contains(x.rights, auth.EmitSignals) {
+				t.Errorf("the session is asked for with %+v", asked)
+			}
+		})
+	}
+}
+
+// A client may emit a hundred signals at once, and fifty a second.
+func TestSignalsHaveARate(t *testing.T) {
+	g := serve(t, withLog(newLog()))
+	s := g.open2()
+	s.begin(start)
+	for i := range 2000 {
+		s.send(emit("user.move", fmt.Sprint(i)))
+	}
+	got := s.heard(1)
+	if len(got) > 1900 || strings.Fields(got[0])[0] != "rate_limited" {
+		t.Errorf("%d were refused: %.100q", len(got), got)
 	}
 }

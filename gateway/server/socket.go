@@ -36,6 +36,7 @@ type socket struct {
 	order   uint64 // among the gateway's sockets; see session.Hello
 	out     outbox
 	ping    keepAlive
+	client  *signaller // nil where signals are not to be had
 }
 
 // serveSocket upgrades, and returns: the request, its buffers and its goroutine go, while the socket stays.
@@ -64,6 +65,7 @@ func (s *Server) serveSocket(c echo.Context) error {
 		return nil // the library has answered
 	}
 	k.order = order
+	k.client = s.signaller(k, who)
 	// What it takes to make a session is done here, on a stack that goes with the request.
 	attend := s.attend(k, turns, who)
 	go func() {
@@ -200,6 +202,7 @@ func (s *Server) converse(k *socket, find func(context.Context) (*session.Sessio
 		log = s.log.With("session", sess.ID())
 		log.Info("socket opened", "version", k.version, "resumed", hello.Resume)
 		hello.Order = k.order
+		k.client.begin(sess.ID())
 		err = sess.Join(ctx, k, hello)
 		if errors.Is(err, session.ErrEnded) {
 			s.tooLate(k)
@@ -215,6 +218,7 @@ func (s *Server) converse(k *socket, find func(context.Context) (*session.Sessio
 	if sess != nil {
 		sess.Leave(k)
 	}
+	k.client.end()
 	k.ping.stop()
 	k.out.wait()
 	_ = k.ws.CloseNow()
@@ -337,6 +341,9 @@ func (k *socket) Send(e session.Event) { k.out.put(e) }
 
 // Resend implements [session.Peer].
 func (k *socket) Resend(events []session.Event) { k.out.putAll(events) }
+
+// Signal implements [session.Signaller].
+func (k *socket) Signal(m protocol.Message) error { return k.client.take(m) }
 
 // Close implements [session.Peer].
 func (k *socket) Close(code protocol.CloseCode, reason string) { k.out.close(code, reason) }

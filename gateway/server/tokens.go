@@ -23,6 +23,7 @@ type tokenRequest struct {
 	Sessions     *int      `json:"sessions"`
 	AudioMinutes *int      `json:"audioMinutes"`
 	Turns        *[]string `json:"turns"`
+	Signals      *[]string `json:"signals"`
 }
 
 type tokenAnswer struct {
@@ -76,7 +77,7 @@ func readTokenRequest(body io.Reader) (tokenRequest, error) {
 		return tokenRequest{}, echo.NewHTTPError(http.StatusRequestEntityTooLarge, "The request is too big.")
 	case err != nil || r == nil:
 		return tokenRequest{}, echo.NewHTTPError(http.StatusBadRequest,
-			`The body must be one JSON object such as {"ttl": 600, "sessions": 1, "audioMinutes": 60, "turns": ["agent"]}, with no other fields; ttl is in seconds.`)
+			`The body must be one JSON object such as {"ttl": 600, "sessions": 1, "audioMinutes": 60, "turns": ["agent"], "signals": ["emit"]}, with no other fields; ttl is in seconds.`)
 	}
 	return *r, nil
 }
@@ -101,20 +102,31 @@ func (r tokenRequest) rights() (auth.Rights, error) {
 		}
 		n.set(*n.asked)
 	}
-	if r.Turns == nil {
-		return rights, nil
-	}
-	kinds := []string{string(session.Deterministic), string(session.Agent)}
-	for _, t := range *r.Turns {
-		if !slices.Contains(kinds, t) || slices.Contains(rights.Turns, t) {
+	if r.Turns != nil {
+		if !each(*r.Turns, string(session.Deterministic), string(session.Agent)) || len(*r.Turns) == 0 {
 			return auth.Rights{}, errTurns
 		}
-		rights.Turns = append(rights.Turns, t)
+		rights.Turns = *r.Turns
 	}
-	if len(rights.Turns) == 0 {
-		return auth.Rights{}, errTurns
+	if r.Signals != nil {
+		if !each(*r.Signals, auth.FollowSignals, auth.EmitSignals) {
+			return auth.Rights{}, errSignals
+		}
+		rights.Signals = *r.Signals
 	}
 	return rights, nil
 }
+
+// each says whether every word is one of those that there are, and none comes twice.
+func each(words []string, there ...string) bool {
+	for i, w := range words {
+		if !slices.Contains(there, w) || slices.Contains(words[:i], w) {
+			return false
+		}
+	}
+	return true
+}
+
+var errSignals = errors.New("signals must name follow, emit or both, each once; leave it out to allow neither.")
 
 var errTurns = errors.New("turns must name deterministic, agent or both, each once; leave it out to allow all.")

@@ -36,6 +36,7 @@ type Status struct {
 	Action    Action `json:"action"`
 	Detail    string `json:"detail,omitempty"`    // a path, a pattern, a query or a command: one line, at most 1 KiB
 	StartedAt int64  `json:"startedAt,omitempty"` // Unix ms
+	Source    string `json:"source,omitempty"`    // who does it; not there for the session's own agent
 }
 
 // Action is what an agent may be doing.
@@ -65,6 +66,7 @@ type Artifact struct {
 	ArtifactType ArtifactType   `json:"artifact_type"`
 	Title        string         `json:"title,omitempty"`                           // for a person
 	SegmentID    string         `json:"segmentId,omitempty"`                       // the piece of the answer that it belongs to
+	Source       string         `json:"source,omitempty"`                          // whose tool it came of; not there for the session's own agent
 	File         string         `json:"file,omitempty" of:"diff code?"`            // a path
 	Path         string         `json:"path,omitempty" of:"markdown? file"`        // a path
 	Language     string         `json:"language,omitempty" of:"code? file?"`       // as highlighters call it, such as go

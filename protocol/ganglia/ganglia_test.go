@@ -23,6 +23,8 @@ var objects = []struct {
 }{
 	{"status", ganglia.Status{Action: ganglia.ReadingFile, Detail: "a<b>.go", StartedAt: 1738900000000},
 		`{"type":"status","action":"reading_file","detail":"a<b>.go","startedAt":1738900000000}`},
+	{"status of a source", ganglia.Status{Action: ganglia.ReadingFile, Source: "local:claude-code"},
+		`{"type":"status","action":"reading_file","source":"local:claude-code"}`},
 	{"bare status", ganglia.Status{Action: ganglia.Thinking}, `{"type":"status","action":"thinking"}`},
 	{"content", ganglia.Content{Delta: "Three "}, `{"type":"content","delta":"Three "}`},
 	{"empty content", ganglia.Content{}, `{"type":"content","delta":""}`},
@@ -35,6 +37,8 @@ var objects = []struct {
 	{"bare code", ganglia.Artifact{ArtifactType: ganglia.Code}, `{"type":"artifact","artifact_type":"code","content":""}`},
 	{"markdown", ganglia.Artifact{ArtifactType: ganglia.Markdown, Path: "p", Content: "# c"},
 		`{"type":"artifact","artifact_type":"markdown","path":"p","content":"# c"}`},
+	{"markdown of a source", ganglia.Artifact{ArtifactType: ganglia.Markdown, Source: "local:openclaw", Content: "c"},
+		`{"type":"artifact","artifact_type":"markdown","source":"local:openclaw","content":"c"}`},
 	{"bare markdown", ganglia.Artifact{ArtifactType: ganglia.Markdown}, `{"type":"artifact","artifact_type":"markdown","content":""}`},
 	{"file", ganglia.Artifact{ArtifactType: ganglia.File, Path: "p", Language: "l", Content: "c"},
 		`{"type":"artifact","artifact_type":"file","path":"p","language":"l","content":"c"}`},
@@ -212,7 +216,7 @@ func TestAnArtifactHasOnlyItsOwnFields(t *testing.T) {
 		if err := json.Unmarshal(b, &members); err != nil {
 			t.Fatal(err)
 		}
-		names := append([]string{"type", "artifact_type", "title", "segmentId"}, want[typ]...)
+		names := append([]string{"type", "artifact_type", "title", "segmentId", "source"}, want[typ]...)
 		for _, name := range names {
 			if members[name] == nil {
 				t.Errorf("%s has no %s: %s", typ, name, b)

@@ -219,7 +219,9 @@ export type Terms = {
   interrupt: boolean;
   approvals: boolean;
   room: string;
-  /** What of version 2 this gateway gives: text, audio_in, audio_out, opus, …. */
+  /** Sources whose tools are shown. */
+  follow?: string[];
+  /** What of version 2 this gateway gives: text, audio_in, audio_out, opus, signals, …. */
   features: string[];
 };
 
@@ -269,6 +271,8 @@ export type SessionStartPayloadV2 = {
   approvals?: boolean;
   /** A LiveKit room that mirrors the session. */
   room?: string;
+  /** Sources whose tools are shown, up to 16; none ends that. */
+  follow?: string[];
   /** Of the speech, as BCP 47 writes it. */
   language?: string;
   /** The client's own, for logs and agents. */
@@ -359,20 +363,22 @@ export type ApprovalAnswerPayload = {
   remember?: boolean;
 };
 
-/** One of the five user interaction signals, back to the host. */
+/** What a person does, user.*, into the pipeline and back to the host; at most 50 a second, after a first 100. */
 export type SignalEmitPayload = {
   type: string;
   payload: Record<string, unknown>;
   correlationId?: string;
 };
 
-/** Follows the signal pipeline. */
+/** Follows the signal pipeline in this connection: what fits any of up to 16 filters comes as signal. A star at the end of a type or a source stands for anything; without a list, all. */
 export type SignalSubscribePayload = {
+  /** Up to 32, of up to 128 bytes. */
   types?: string[];
+  /** Up to 32, of up to 256 bytes. */
   sources?: string[];
 };
 
-/** Follows the signal pipeline no more. */
+/** Takes back the filter with the same lists; without any, all filters. */
 export type SignalUnsubscribePayload = {
   types?: string[];
   sources?: string[];
@@ -451,7 +457,7 @@ export type ApprovalRequestPayload = {
   expiresMs: number;
 };
 
-/** What the agent is doing, as a tool begins; the very object of the channel ganglia-events. The same action is said again only after 500 ms. */
+/** What the agent is doing, or a source that is followed, as a tool begins; the very object of the channel ganglia-events. The same action is said again only after 500 ms. */
 export type StatusPayload = {
   type: "status";
   action: StatusAction;
@@ -459,6 +465,8 @@ export type StatusPayload = {
   detail?: string;
   /** Unix ms. */
   startedAt?: number;
+  /** Who does it; not there for the session's own agent. */
+  source?: string;
 };
 
 export type DiffArtifact = {
@@ -468,6 +476,8 @@ export type DiffArtifact = {
   title?: string;
   /** The piece of the answer that it belongs to. */
   segmentId?: string;
+  /** Whose tool it came of; not there for the session's own agent. */
+  source?: string;
   /** A path. */
   file: string;
   /** A unified diff, bounded as a content is. */
@@ -481,6 +491,8 @@ export type CodeArtifact = {
   title?: string;
   /** The piece of the answer that it belongs to. */
   segmentId?: string;
+  /** Whose tool it came of; not there for the session's own agent. */
+  source?: string;
   /** A path. */
   file?: string;
   /** As highlighters call it, such as go. */
@@ -498,6 +510,8 @@ export type MarkdownArtifact = {
   title?: string;
   /** The piece of the answer that it belongs to. */
   segmentId?: string;
+  /** Whose tool it came of; not there for the session's own agent. */
+  source?: string;
   /** A path. */
   path?: string;
   /** At most 256 KiB; if it was cut, its last line says so. */
@@ -511,6 +525,8 @@ export type FileArtifact = {
   title?: string;
   /** The piece of the answer that it belongs to. */
   segmentId?: string;
+  /** Whose tool it came of; not there for the session's own agent. */
+  source?: string;
   /** A path. */
   path: string;
   /** As highlighters call it, such as go. */
@@ -526,6 +542,8 @@ export type SearchResultsArtifact = {
   title?: string;
   /** The piece of the answer that it belongs to. */
   segmentId?: string;
+  /** Whose tool it came of; not there for the session's own agent. */
+  source?: string;
   /** What was searched for. */
   query: string;
   /** At most 1,000. */
@@ -539,6 +557,8 @@ export type ErrorArtifact = {
   title?: string;
   /** The piece of the answer that it belongs to. */
   segmentId?: string;
+  /** Whose tool it came of; not there for the session's own agent. */
+  source?: string;
   /** For a person. */
   message: string;
   /** Vela never sends one. */
@@ -568,6 +588,12 @@ export type SignalPayload = {
   metadata?: Record<string, unknown>;
   /** As the type has it. */
   payload: Record<string, unknown>;
+};
+
+/** So many signals are not sent, since this connection did not read fast enough. It has no seq; the next signal follows it. */
+export type SignalMissedPayload = {
+  /** Since the last signal. */
+  count: number;
 };
 
 /** The conversation as the agent knows it, in answer to history.get and history.clear. */
@@ -634,6 +660,7 @@ export type ServerEventV2 =
   | MessageEnvelopeV2<"status", StatusPayload>
   | MessageEnvelopeV2<"artifact", ArtifactPayload>
   | MessageEnvelopeV2<"signal", SignalPayload>
+  | MessageEnvelopeV2<"signal.missed", SignalMissedPayload>
   | MessageEnvelopeV2<"history", HistoryPayload>
   | MessageEnvelopeV2<"turn.metrics", TurnMetricsPayload>
   | MessageEnvelopeV2<"session.ended", SessionEndedPayload>;
@@ -675,6 +702,7 @@ export const serverEventTypesV2 = [
   "status",
   "artifact",
   "signal",
+  "signal.missed",
   "history",
   "turn.metrics",
   "session.ended",
@@ -704,7 +732,7 @@ export const errorCodes: Record<ErrorCode, { retryable: boolean; meaning: string
   },
   rate_limited: {
     retryable: true,
-    meaning: "Audio arrives faster than twice real time. The chunk was dropped; slow down.",
+    meaning: "Audio arrives faster than twice real time, or signals faster than they may. What came was dropped; slow down.",
   },
   agent_unavailable: {
     retryable: true,

@@ -10,9 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"vela/gateway/bus"
+	"vela/gateway/feed"
 	"vela/gateway/room"
 	"vela/gateway/server"
 	"vela/gateway/source"
+	"vela/gateway/webhook"
 	"vela/session"
 )
 
@@ -26,6 +28,8 @@ func metrics(t *testing.T) string {
 	room.NewMetrics(r)
 	source.NewMetrics(r)
 	bus.NewMetrics(r)
+	feed.NewMetrics(r)
+	webhook.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
 		t.Fatal(err)
 	}
@@ -64,6 +68,8 @@ func TestNamesOfMetricsSayTheirKind(t *testing.T) {
 	room.NewMetrics(r)
 	source.NewMetrics(r)
 	bus.NewMetrics(r)
+	feed.NewMetrics(r)
+	webhook.NewMetrics(r)
 	if _, err := server.New(server.Config{Metrics: r}); err != nil {
 		t.Fatal(err)
 	}

@@ -57,6 +57,22 @@ func (c *serveCmd) keys(io streams) ([]auth.Key, error) {
 	return keys, nil
 }
 
+// webhook takes the secret out of the environment, for the same reason.
+func (c *serveCmd) webhook(io streams) (gateway.Webhook, error) {
+	secret := os.Getenv("VELA_WEBHOOK_SECRET")
+	_ = os.Unsetenv("VELA_WEBHOOK_SECRET")
+	switch {
+	case c.Webhook == "" && secret != "":
+		fmt.Fprintln(io.err, "vela: VELA_WEBHOOK_SECRET is set but does nothing: nobody is told, unless --webhook is given")
+		return gateway.Webhook{}, nil
+	case c.Webhook == "":
+		return gateway.Webhook{}, nil
+	case secret == "":
+		return gateway.Webhook{}, errors.New(`--webhook needs a secret in VELA_WEBHOOK_SECRET, which the receiver has too. This makes one: export VELA_WEBHOOK_SECRET="whsec_$(openssl rand -base64 32)"`)
+	}
+	return gateway.Webhook{URL: c.Webhook, Secret: secret, Types: c.WebhookTypes}, nil
+}
+
 func (c *serveCmd) tls() gateway.TLS {
 	return gateway.TLS{Self: c.TLS.self != "", Cert: c.TLS.cert, Key: c.TLS.key, Folder: c.Data}
 }

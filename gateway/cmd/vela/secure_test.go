@@ -244,3 +244,25 @@ func TestCalledWronglyWithKeysAndTLS(t *testing.T) {
 		}
 	}
 }
+
+// The webhook's secret is asked for, shown nowhere, and left to no program that is started later.
+func TestTheWebhooksSecret(t *testing.T) {
+	const secret = "whsec_aGlkZGVuLWhpZGRlbi1oaWRkZW4taGlkZGVu"
+	for _, c := range []struct{ secret, args, says string }{
+		{"", "--webhook https://host.example/x", "VELA_WEBHOOK_SECRET"},
+		{"whsec_hidden", "--webhook https://host.example/x", "24 to 64"},
+		{strings.TrimPrefix(secret, "whsec_"), "--webhook https://host.example/x", "whsec_"},
+		{secret, "--webhook host.example", "write it like https://"},
+		{secret, "--webhook https://host.example/x --webhook-types " + strings.Repeat("x", 129), "types"},
+		{secret, "--addr 0.0.0.0:0", "does nothing"},
+	} {
+		t.Setenv("VELA_WEBHOOK_SECRET", c.secret)
+		code, out, errs := vela(t, append([]string{"serve"}, strings.Fields(c.args)...)...)
+		if code != 1 || !strings.Contains(errs, c.says) || strings.Contains(out+errs, "aGlkZGVu") || strings.Contains(out+errs, "hidden") {
+			t.Errorf("%s: exit %d with %s%s", c.args, code, out, errs)
+		}
+		if os.Getenv("VELA_WEBHOOK_SECRET") != "" {
+			t.Errorf("%s: the secret is left in the environment", c.args)
+		}
+	}
+}

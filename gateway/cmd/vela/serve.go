@@ -30,6 +30,8 @@ type serveCmd struct {
 	ClaudeCode     bool          `help:"Connect to Claude Code by itself where this folder or one above has .claude: hooks are put into its settings there, and taken out at the end." env:"VELA_CLAUDE_CODE"`
 	ClaudeProject  string        `help:"Folder of the project whose Claude Code that is; this one, or the nearest above it with .claude, unless given." type:"path" placeholder:"DIR" env:"VELA_CLAUDE_PROJECT"`
 	MIDI           string        `name:"midi" help:"Folder in which MIDI devices appear as files midi…; where Linux has them, unless given." type:"path" placeholder:"DIR" env:"VELA_MIDI"`
+	Webhook        string        `help:"Address that is told of what people do, by a signed POST; its secret, whsec_…, is in VELA_WEBHOOK_SECRET." placeholder:"URL" env:"VELA_WEBHOOK"`
+	WebhookTypes   []string      `help:"Types of signals that it is told of; a star at the end stands for anything. May be repeated." default:"user.*" placeholder:"TYPE" env:"VELA_WEBHOOK_TYPES"`
 	Journal        string        `help:"Folder where every session writes what reached it, for vela replay. What was said stands in it." placeholder:"DIR" env:"VELA_JOURNAL"`
 	SpeechModel    string        `help:"Folder of PocketSphinx's model; where the system keeps it, unless given." placeholder:"DIR" env:"VELA_SPEECH_MODEL"`
 	SpeechDecoders int           `help:"How many may speak at once, at about 100 MB each; 0 is one a CPU, at least 2." default:"0" env:"VELA_SPEECH_DECODERS"`
@@ -65,6 +67,9 @@ func (c *serveCmd) Run(ctx context.Context, io streams) error {
 	cfg := c.config(io)
 	var err error
 	if cfg.Keys, err = c.keys(io); err != nil {
+		return err
+	}
+	if cfg.Webhook, err = c.webhook(io); err != nil {
 		return err
 	}
 	if cfg.Agents, err = c.Config.read(); err != nil {

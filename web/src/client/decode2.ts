@@ -41,6 +41,8 @@ const shapes: { [T in ServerEventV2['type']]?: Shape } = {
   status: (p) => word(p.action) && maybe(word)(p.detail),
   artifact: (p) => word(p.artifact_type) && maybe(word)(p.title),
   'tool.result': (p) => word(p.callId) && word(p.name) && typeof p.success === 'boolean',
+  signal: (p) => word(p.id) && word(p.type) && number(p.timestamp) && word(p.source) && isObject(p.payload),
+  'signal.missed': (p) => number(p.count),
   history: (p) => Array.isArray(p.items) && p.items.every(item),
   'turn.metrics': (p) =>
     word(p.turnId) && maybe(number)(p.sttMs) && maybe(number)(p.firstTokenMs) && maybe(number)(p.firstAudioMs) && number(p.gatewayMs) && number(p.totalMs) && maybe(usage)(p.usage),

@@ -40,7 +40,7 @@ export class FakeSocket implements Socket {
 
   /** In version 2 with the next number, as far as it is an event of the session. */
   say(type: string, payload: unknown = {}): void {
-    const numbered = this.second && !['session.ready', 'error', 'history'].includes(type);
+    const numbered = this.second && !['session.ready', 'error', 'history', 'signal', 'signal.missed'].includes(type);
     this.sayRaw(JSON.stringify({ type, payload, ...(numbered && { seq: ++this.seq, ts: 1_000_000 + this.seq }) }));
   }
 

@@ -1,38 +1,65 @@
-import { isObject } from './decode';
+import type { ServerEventV2, SignalPayload, SignalSubscribePayload } from '@vela/protocol';
+import type { Client } from './client';
 
-/** A signal, as the gateway writes it (gateway/server, protocol/signal). */
-export interface Signal {
-  id: string;
-  type: string;
-  /** Unix time in ms. */
-  at: number;
-  /** What produced it. */
-  source: string;
-  /** The source that it came through, by its id among /api/sources; '' where it came through none. */
-  sourceId: string;
-  /** What belongs together; '' where nothing does. */
-  correlation: string;
-  payload: Record<string, unknown>;
+export interface SignalsOptions {
+  /** One signal. Their order is that of the gateway; among the events of the session they have no place. */
+  onSignal(signal: SignalPayload): void;
+  /** So many are missing before the next one, since this connection was too slow. */
+  onMissed?(count: number): void;
 }
 
-/** Reads one signal; null for what is none. Never throws. */
-export function readSignal(text: string): Signal | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return null;
+/** The same lists, in any order, are the same filter. */
+const key = ({ types = [], sources = [] }: SignalSubscribePayload): string =>
+  JSON.stringify([types, sources].map((names) => [...new Set(names)].sort()));
+
+/**
+ * The signals of a gateway, beside the session of a Client: those that are followed, and those that a person makes.
+ *
+ * What a connection follows ends with it, so filters are kept here, and sent again on each. Hand take() every event of the client: it says
+ * whether that was about signals. What happens while there is no connection is missed; a gateway without signals, or without the right to
+ * them, answers with the error `unsupported`.
+ */
+export class Signals {
+  #client: Pick<Client, 'send'>;
+  #o: SignalsOptions;
+  #filters = new Map<string, SignalSubscribePayload>();
+
+  constructor(client: Pick<Client, 'send'>, options: SignalsOptions) {
+    this.#client = client;
+    this.#o = options;
   }
-  if (!isObject(value) || typeof value.type !== 'string') return null;
-  const { id, type, timestamp, source, correlationId, metadata, payload } = value;
-  const words = (word: unknown): string => (typeof word === 'string' ? word : '');
-  return {
-    id: words(id),
-    type,
-    at: typeof timestamp === 'number' ? timestamp : 0,
-    source: words(source),
-    sourceId: isObject(metadata) ? words(metadata.sourceId) : '',
-    correlation: words(correlationId),
-    payload: isObject(payload) ? payload : {},
-  };
+
+  /** What fits any filter comes, once. A star at the end of a name stands for anything; without lists, everything comes. */
+  subscribe(filter: SignalSubscribePayload = {}): void {
+    this.#filters.set(key(filter), filter);
+    this.#client.send({ type: 'signal.subscribe', payload: filter });
+  }
+
+  /** Takes back the filter with the same lists; without any, all of them. */
+  unsubscribe(filter: SignalSubscribePayload = {}): void {
+    if (key(filter) === key({})) this.#filters.clear();
+    else this.#filters.delete(key(filter));
+    this.#client.send({ type: 'signal.unsubscribe', payload: filter });
+  }
+
+  /** What a person does, to the host. Returns the id that an error about it would name; null when there was nobody to send to. */
+  emit(type: `user.${string}`, payload: Record<string, unknown>, correlationId?: string): string | null {
+    return this.#client.send({ type: 'signal.emit', payload: { type, payload, ...(correlationId !== undefined && { correlationId }) } });
+  }
+
+  take(event: ServerEventV2): boolean {
+    switch (event.type) {
+      case 'session.ready':
+        for (const payload of this.#filters.values()) this.#client.send({ type: 'signal.subscribe', payload });
+        return false;
+      case 'signal':
+        this.#o.onSignal(event.payload);
+        return true;
+      case 'signal.missed':
+        this.#o.onMissed?.(event.payload.count);
+        return true;
+      default:
+        return false;
+    }
+  }
 }

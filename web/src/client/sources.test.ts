@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ask } from './ask';
 import { readRun, readWiring } from './run';
-import { readSignal } from './signals';
+import { readSignal } from './signal';
 import { readSource, readSources, Sources } from './sources';
 
 const whole = { id: 'local:openclaw', name: 'OpenClaw', colour: '#e5484d', protocol: 'openclaw', url: 'ws://127.0.0.1:18789', local: true, state: 'connected', eventsPerSecond: 3, models: ['a'], model: 'a', needsKey: true, hasKey: true, tokenAutoFilled: true };

@@ -1,4 +1,4 @@
-import type { Signal } from '../client/signals';
+import type { Signal } from '../client/signal';
 import type { Source } from '../client/sources';
 
 /** Whose a signal is, for people: by name, and by the colour and the shape of a pennant. */

@@ -418,7 +418,7 @@ function decide(talk: Talk, id: string, outcome: 'allowed' | 'denied' | 'too lat
 function artifact(talk: Talk, payload: ArtifactPayload, at: number): Talk {
   const body = readBody(payload);
   if (!body) return talk;
-  const next: Artifact = { id: talk.nextId, title: titleOf(payload.title, body), at, agent: talk.agent, body };
+  const next: Artifact = { id: talk.nextId, title: titleOf(payload.title, body), at, agent: payload.source ?? talk.agent, body };
   return { ...talk, artifacts: [...talk.artifacts, next].slice(-keptArtifacts), nextId: talk.nextId + 1 };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readSignal } from '../client/signals';
+import { readSignal } from '../client/signal';
 import { kinds, kindOf } from './kinds';
 import { Ring } from './ring';
 import { summary } from './summary';

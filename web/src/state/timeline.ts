@@ -1,4 +1,4 @@
-import type { Signal } from '../client/signals';
+import type { Signal } from '../client/signal';
 import { isObject } from '../client/decode';
 import { kindOf, shownAtFirst, type Kind } from './kinds';
 import { Ring } from './ring';

@@ -2,7 +2,7 @@ import { signal, type ReadonlySignal } from '@preact/signals';
 import type { Answer, Asker } from '../client/ask';
 import { beginning, EventStream, type Following, type ServerSent } from '../client/events';
 import type { Timers } from '../client/line';
-import { readSignal } from '../client/signals';
+import { readSignal } from '../client/signal';
 import { readSource, readSources, Sources, type Source } from '../client/sources';
 import type { Consent } from './consent';
 import { kinds, type Kind } from './kinds';

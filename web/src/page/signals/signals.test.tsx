@@ -6,7 +6,7 @@ import { FakeTimers } from '../../client/fakes';
 import { Consent } from '../../state/consent';
 import { entryOf } from '../../state/timeline';
 import { Watch } from '../../state/watch';
-import { readSignal } from '../../client/signals';
+import { readSignal } from '../../client/signal';
 import { Detail } from './Detail';
 import { Json } from './json';
 import { SignalRows } from './rows';
