@@ -71,7 +71,7 @@ async function measure(browser, page) {
   await cdp.send('Performance.enable');
   const metric = async (name) => (await cdp.send('Performance.getMetrics')).metrics.find((m) => m.name === name).value;
   await cdp.send('HeapProfiler.collectGarbage');
-  const before = { script: await metric('ScriptDuration'), busy: await metric('TaskDuration'), heap: await metric('JSHeapUsedSize') };
+  const before = { script: await metric('ScriptDuration'), heap: await metric('JSHeapUsedSize') };
   const frames = page.evaluate((ms) => new Promise((done) => {
     let count = 0;
     const end = performance.now() + ms;
@@ -83,7 +83,7 @@ async function measure(browser, page) {
   const trace = JSON.parse((await browser.stopTracing()).toString());
   const events = trace.traceEvents ?? trace;
   const count = await frames;
-  const after = { script: await metric('ScriptDuration'), busy: await metric('TaskDuration') };
+  const script = (await metric('ScriptDuration')) - before.script;
   await cdp.send('HeapProfiler.collectGarbage');
   const grown = (await metric('JSHeapUsedSize')) - before.heap;
   const mains = new Set(events.filter((e) => e.name === 'thread_name' && e.args?.name === 'CrRendererMain').map((e) => `${e.pid}/${e.tid}`));
@@ -96,9 +96,9 @@ async function measure(browser, page) {
     // Without what other programs took of the processor meanwhile.
     own: tasks.filter(({ own }) => own > 50).length,
     longest: tasks.reduce((a, { own }) => Math.max(a, own), 0),
-    perFrame: ((after.script - before.script) * 1000) / Math.max(1, count),
+    perFrame: (script * 1000) / Math.max(1, count),
     frames: count / seconds,
-    busy: (after.busy - before.busy) / seconds,
+    busy: tasks.reduce((sum, { own }) => sum + own, 0) / 1000 / seconds,
     grown,
   };
 }
@@ -108,7 +108,7 @@ const percent = (part, whole) => `${((100 * part) / Math.max(1, whole)).toFixed(
 function print(what, m, more = '') {
   console.log(
     `  ${what.padEnd(22)} ${String(m.long).padStart(3)} of ${String(m.tasks).padStart(6)} tasks over 50 ms (${percent(m.long, m.tasks)}), ${m.own} by their own time, of which the longest took ${m.longest.toFixed(0)} ms; ` +
-      `script ${m.perFrame.toFixed(1)} ms a frame, ${m.frames.toFixed(0)} frames/s, busy ${percent(m.busy, 1)}${more}`,
+      `script ${m.perFrame.toFixed(1)} ms a frame, ${m.frames.toFixed(0)} frames/s, ${percent(m.busy, 1)} of a core${more}`,
   );
 }
 
