@@ -67,7 +67,7 @@ test-e2e: build bin/livekit-server e2e/node_modules ## The built program from ou
 e2e-openclaw: build ## The built program against the real OpenClaw, which is installed first: 850 MB, some minutes
 	cd e2e && $(GO) run ./openclaw -results openclaw/RESULTS.md
 
-bench: build $(if $(filter opus,$(TAGS)),bin/livekit-server) ## Measure beside a bare server, and print ratios
+bench: build e2e/node_modules $(if $(filter opus,$(TAGS)),bin/livekit-server) ## Measure beside a bare server, and print ratios
 	cd e2e && $(GO) build -tags '$(TAGS)' -o ../bin/ ./bench/...
 	./bin/bench -vela bin/vela -bare bin/bare -model bin/model -speech bin/speech
 	$(if $(filter opus,$(TAGS)),./bin/rooms -vela bin/vela -livekit bin/livekit-server,@echo "rooms are not measured: this build is without Opus")
@@ -81,6 +81,7 @@ bench: build $(if $(filter opus,$(TAGS)),bin/livekit-server) ## Measure beside a
 	@$(GO) test ./session -run '^$$' -bench 'Sound|Speak' -benchmem | grep ^Benchmark
 	@echo "telling speech from silence, for each 32 ms of an open microphone"
 	@$(GO) test ./session/silero -run '^$$' -bench Silero -benchmem | grep ^Benchmark
+	@cd e2e && VELA_BIN=../bin/vela node bench/page.mjs
 
 bench-speech: packages-test build ## Count the words that every ear gets wrong, clean and with noise (CONFIG=vela.yaml for your own ears)
 	cd e2e && $(GO) build -o ../bin/ ./bench/wer
