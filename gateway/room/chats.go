@@ -1,16 +1,14 @@
 package room
 
 import (
-	"context"
-	"io"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/livekit/protocol/livekit"
 )
 
-// The bounds of what people write on lk.chat. The SDK keeps all that comes of a stream until it ends: one that is past a
-// bound is ended here, and what comes of it later is passed over.
+// The bounds of what people write on lk.chat.
 const (
 	maxChats    = 16       // texts that may be coming in at once
 	maxChatsOf  = 4        // of one participant
@@ -18,54 +16,63 @@ const (
 	maxTextTime = 10 * time.Second
 )
 
-// chats are the texts that are coming in. The lock guards the counts.
+// chats are the texts that are coming in, as text streams: a header, chunks, and a trailer. They are ours, because the SDK
+// keeps all that comes of a stream however long it is, and panics at a trailer with attributes behind a header without
+// (v2.18.1). They belong to one data channel: its packets come one after the other.
 type chats struct {
-	end func(stream string) // has the SDK forget a stream: what is read of it ends
-
-	mu   sync.Mutex
-	open int
-	of   map[string]int // by identity
+	texts map[string]*text // by the stream's id
 }
 
-func newChats(end func(stream string)) *chats { return &chats{end: end, of: map[string]int{}} }
+type text struct {
+	from string
+	said strings.Builder
+	late time.Time
+}
 
-// read reads a text to its end, and returns it without the spaces around; nothing where it is past a bound.
-func (c *chats) read(ctx context.Context, stream, identity string, text io.Reader) string {
-	if !c.enter(identity) {
-		c.end(stream)
+// begin takes a header. A text for which there is no place is not read.
+func (c *chats) begin(from string, h *livekit.DataStream_Header) {
+	if h.GetTopic() != topicChat || h.GetTextHeader() == nil {
+		return
+	}
+	of := 0
+	for id, t := range c.texts {
+		if time.Now().After(t.late) {
+			delete(c.texts, id) // nobody ends it any more
+		} else if t.from == from {
+			of++
+		}
+	}
+	if len(c.texts) >= maxChats || of >= maxChatsOf || c.texts[h.GetStreamId()] != nil {
+		return
+	}
+	if c.texts == nil {
+		c.texts = map[string]*text{}
+	}
+	c.texts[h.GetStreamId()] = &text{from: from, late: time.Now().Add(maxTextTime)}
+}
+
+// add takes a chunk. What is too long, or somebody else's, is not read.
+func (c *chats) add(from string, chunk *livekit.DataStream_Chunk) {
+	t := c.texts[chunk.GetStreamId()]
+	if t == nil || t.from != from {
+		return
+	}
+	if t.said.Len()+len(chunk.GetContent()) > maxText {
+		delete(c.texts, chunk.GetStreamId())
+		return
+	}
+	t.said.Write(chunk.GetContent())
+}
+
+// end takes a trailer, and returns the text without the spaces around; nothing where there is none.
+func (c *chats) end(from string, trailer *livekit.DataStream_Trailer) string {
+	t := c.texts[trailer.GetStreamId()]
+	if t == nil || t.from != from {
 		return ""
 	}
-	defer c.leave(identity)
-	ctx, cancel := context.WithTimeout(ctx, maxTextTime)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { c.end(stream) })
-	said, err := io.ReadAll(io.LimitReader(text, maxText+1))
-	switch {
-	case !stop():
-		return "" // it was ended before its end
-	case err != nil, len(said) > maxText, !utf8.Valid(said):
-		c.end(stream)
-		return ""
+	delete(c.texts, trailer.GetStreamId())
+	if said := t.said.String(); utf8.ValidString(said) && !time.Now().After(t.late) {
+		return strings.TrimSpace(said)
 	}
-	return strings.TrimSpace(string(said))
-}
-
-func (c *chats) enter(identity string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open >= maxChats || c.of[identity] >= maxChatsOf {
-		return false
-	}
-	c.open++
-	c.of[identity]++
-	return true
-}
-
-func (c *chats) leave(identity string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open--
-	if c.of[identity]--; c.of[identity] == 0 {
-		delete(c.of, identity)
-	}
+	return ""
 }

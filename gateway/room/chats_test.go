@@ -2,109 +2,103 @@ package room
 
 import (
 	"fmt"
-	"io"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/livekit/protocol/livekit"
 )
 
-// hall is chats whose streams are pipes: ending one is what the SDK does.
-type hall struct {
-	*chats
-	mu    sync.Mutex
-	pipes map[string]*io.PipeWriter
-	ended []string
-	said  []string
-	wg    sync.WaitGroup
+func begins(stream string) *livekit.DataStream_Header {
+	return &livekit.DataStream_Header{StreamId: stream, Topic: topicChat, ContentHeader: &livekit.DataStream_Header_TextHeader{TextHeader: &livekit.DataStream_TextHeader{}}}
 }
 
-func newHall() *hall {
-	h := &hall{pipes: map[string]*io.PipeWriter{}}
-	h.chats = newChats(func(stream string) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.ended = append(h.ended, stream)
-		h.pipes[stream].Close()
-	})
-	return h
+func goesOn(stream, text string) *livekit.DataStream_Chunk {
+	return &livekit.DataStream_Chunk{StreamId: stream, Content: []byte(text)}
 }
 
-// begins is a text that somebody begins to write.
-func (h *hall) begins(t *testing.T, stream, identity string) *io.PipeWriter {
-	r, w := io.Pipe()
-	h.mu.Lock()
-	h.pipes[stream] = w
-	h.mu.Unlock()
-	h.wg.Go(func() {
-		said := h.read(t.Context(), stream, identity, r)
-		r.Close()
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.said = append(h.said, said)
-	})
-	return w
+func ends(stream string) *livekit.DataStream_Trailer {
+	return &livekit.DataStream_Trailer{StreamId: stream, Attributes: map[string]string{"any": "thing"}}
 }
-
-func write(w *io.PipeWriter, text string) { _, _ = io.WriteString(w, text) } // one that was ended takes nothing
 
 func TestChats(t *testing.T) {
-	for name, c := range map[string]struct{ text, want string }{
-		"a text":         {" hello\n", "hello"},
-		"nothing":        {"  ", ""},
-		"as much as may": {strings.Repeat("x", maxText), strings.Repeat("x", maxText)},
-		"too much":       {strings.Repeat("x", maxText+1), ""},
-		"no text":        {"a\xff", ""},
+	for name, c := range map[string]struct {
+		pieces []string
+		want   string
+	}{
+		"a text":         {[]string{" hel", "lo\n"}, "hello"},
+		"half a letter":  {[]string{"\xc3", "\xa4"}, "ä"},
+		"nothing":        {[]string{"  "}, ""},
+		"no pieces":      {nil, ""},
+		"as much as may": {[]string{strings.Repeat("x", maxText)}, strings.Repeat("x", maxText)},
+		"too much":       {[]string{strings.Repeat("x", maxText), "x"}, ""},
+		"no text":        {[]string{"a\xff"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				h := newHall()
-				w := h.begins(t, "s", "ann")
-				write(w, c.text)
-				w.Close()
-				h.wg.Wait()
-				if h.said[0] != c.want {
-					t.Errorf("%.20q, want %.20q", h.said[0], c.want)
-				}
-			})
+			var said chats
+			said.begin("ann", begins("s"))
+			for _, p := range c.pieces {
+				said.add("ann", goesOn("s", p))
+			}
+			if got := said.end("ann", ends("s")); got != c.want {
+				t.Errorf("%.20q, want %.20q", got, c.want)
+			}
+			if got := said.end("ann", ends("s")); got != "" || len(said.texts) != 0 {
+				t.Errorf("once more: %q, and %d are kept", got, len(said.texts))
+			}
 		})
 	}
 }
 
-// A text without an end is ended, and takes nobody's place for longer than that; nobody takes all of them.
+// Nobody adds to what another one says, or ends it; and what is no text for us is not read.
+func TestWhoseTextItIs(t *testing.T) {
+	var said chats
+	said.begin("ann", begins("s"))
+	said.begin("bob", begins("s"))
+	said.add("ann", goesOn("s", "hello"))
+	said.add("bob", goesOn("s", " you fool"))
+	if got := said.end("bob", ends("s")); got != "" {
+		t.Errorf("bob ended it with %q", got)
+	}
+	if got := said.end("ann", ends("s")); got != "hello" {
+		t.Errorf("ann said %q", got)
+	}
+	other := begins("o")
+	other.Topic = "other"
+	file := begins("f")
+	file.ContentHeader = &livekit.DataStream_Header_ByteHeader{ByteHeader: &livekit.DataStream_ByteHeader{}}
+	said.begin("ann", other)
+	said.begin("ann", file)
+	if len(said.texts) != 0 {
+		t.Errorf("%d are read", len(said.texts))
+	}
+}
+
+// A text without an end keeps its place for a while; nobody takes all of them, and there are so many.
 func TestTextsThatNeverEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHall()
-		for n := range maxChatsOf + 1 {
-			h.begins(t, fmt.Sprint("ann ", n), "ann")
-			synctest.Wait()
+		var said chats
+		for n := range maxChatsOf + 3 {
+			said.begin("ann", begins(fmt.Sprint("ann ", n)))
 		}
-		if !slices.Equal(h.ended, []string{fmt.Sprint("ann ", maxChatsOf)}) {
-			t.Fatalf("ended: %v", h.ended)
+		if len(said.texts) != maxChatsOf {
+			t.Errorf("%d of ann's", len(said.texts))
 		}
-		bobs := h.begins(t, "bob", "bob")
-		write(bobs, "hello")
-		bobs.Close()
-		synctest.Wait()
-		if !slices.Contains(h.said, "hello") {
-			t.Errorf("bob is not read: %v", h.said)
+		for n := range 2 * maxChats {
+			said.begin(fmt.Sprint("guest ", n), begins(fmt.Sprint("guest ", n)))
 		}
-		for n := range maxChats {
-			h.begins(t, fmt.Sprint("guest ", n), fmt.Sprint("guest ", n))
+		if len(said.texts) != maxChats {
+			t.Errorf("%d in all", len(said.texts))
 		}
-		synctest.Wait()
-		if got := len(h.ended); got != 1+maxChatsOf {
-			t.Errorf("%d are ended, of so many more than may be", got)
+		said.add("ann", goesOn("ann 0", "late"))
+		time.Sleep(maxTextTime + 1)
+		if got := said.end("ann", ends("ann 0")); got != "" {
+			t.Errorf("it was said late: %q", got)
 		}
-		time.Sleep(maxTextTime)
-		h.wg.Wait()
-		if h.open != 0 || len(h.of) != 0 {
-			t.Errorf("%d are still read, of %v", h.open, h.of)
-		}
-		if slices.ContainsFunc(h.said, func(s string) bool { return s != "" && s != "hello" }) {
-			t.Errorf("said: %v", h.said)
+		said.begin("ann", begins("new"))
+		if len(said.texts) != 1 {
+			t.Errorf("%d are kept", len(said.texts))
 		}
 	})
 }
