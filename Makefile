@@ -20,9 +20,12 @@ DETECTOR := $(if $(MACHINE),bin/libonnxruntime.so bin/silero_vad.onnx)
 LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
 LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
 
-# LIVEKIT=1 starts the development server of make livekit beside the gateway, and ends it with it.
-LIVEKIT_START = $(if $(LIVEKIT),./bin/livekit-server --config e2e/livekit/server.yaml & trap "kill $$! 2>/dev/null" EXIT INT TERM;)
-LIVEKIT_ENV   = $(if $(LIVEKIT),LIVEKIT_URL=ws://127.0.0.1:7880 LIVEKIT_API_KEY=devkey LIVEKIT_API_SECRET=devsecret-devsecret-devsecret-32b)
+# LIVEKIT=1 starts a development server beside the gateway, and ends it with it. With LAN=1 phones in the network reach it,
+# so that its secret is of this run alone; elsewhere it is that of make livekit.
+LIVEKIT_SECRET = $(if $(LAN),$$(od -An -tx1 -N24 /dev/urandom | tr -d ' \n'),devsecret-devsecret-devsecret-32b)
+LIVEKIT_START  = $(if $(LIVEKIT),secret="$(LIVEKIT_SECRET)"; LIVEKIT_KEYS="devkey: $$secret" \
+	./bin/livekit-server --config e2e/livekit/$(if $(LAN),lan.yaml --node-ip "$${LAN_IP:-$$(hostname -I | cut -d' ' -f1)}",server.yaml) & trap "kill $$! 2>/dev/null" EXIT INT TERM;)
+LIVEKIT_ENV    = $(if $(LIVEKIT),LIVEKIT_URL=ws://127.0.0.1:7880 LIVEKIT_API_KEY=devkey LIVEKIT_API_SECRET="$$secret")
 
 .DEFAULT_GOAL := help
 .PHONY: help run build livekit test check test-go test-web test-e2e e2e-openclaw bench bench-speech fuzz generate clean packages packages-test

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -27,8 +26,6 @@ const (
 	connectTime = 8 * time.Second
 	maxBuffered = 1 << 20 // bytes that may be under way to LiveKit before a packet waits
 	maxPacket   = 60_000  // bytes: the SDK drops what is over 65,507 and says nothing
-	maxChats    = 16      // texts that may be coming in at once; more are not read
-	maxText     = 64 << 10
 	publishTime = 5 * time.Second
 )
 
@@ -42,7 +39,7 @@ type connection struct {
 	ctx   context.Context
 	track *lksdk.LocalTrack // nil where this build has no sound
 	enc   speech.Encoder
-	chats chan struct{} // a place for each text that is coming in
+	chats *chats
 	tasks sync.WaitGroup
 
 	mu   sync.Mutex
@@ -54,8 +51,9 @@ type connection struct {
 // dial joins a room as an agent.
 func dial(ctx context.Context, r *Room, t ticket) (line, error) {
 	quiet()
-	c := &connection{from: r, ctx: ctx, chats: make(chan struct{}, maxChats), up: make(chan struct{})}
+	c := &connection{from: r, ctx: ctx, up: make(chan struct{})}
 	c.room = lksdk.NewRoom(c.callbacks())
+	c.chats = newChats(func(stream string) { c.room.OnStreamTrailer(&livekit.DataStream_Trailer{StreamId: stream}) })
 	if err := c.register(); err != nil {
 		return nil, err
 	}
@@ -90,6 +88,7 @@ func joinError(err error) error {
 
 var (
 	errKey         = errors.New("room: LiveKit does not take our key: see that LIVEKIT_API_KEY and LIVEKIT_API_SECRET are those of the server at LIVEKIT_URL, and that both clocks agree")
+	errOld         = errors.New("room: LiveKit knows no agents: it is too old, or not LiveKit. Bring it up to date: vela livekit check says to what")
 	errNoRoom      = errors.New("room: LiveKit has no such room, and makes none")
 	errUnreachable = errors.New("room: LiveKit is not there: see that a server runs at LIVEKIT_URL")
 )
@@ -216,19 +215,9 @@ func (c *connection) register() error {
 	return nil
 }
 
-// chat reads a text, up to a bound: what is behind that is let go of.
+// chat takes a text. The SDK calls it in a goroutine of its own.
 func (c *connection) chat(reader *lksdk.TextStreamReader, identity string) {
-	select {
-	case c.chats <- struct{}{}:
-		defer func() { <-c.chats }()
-	default:
-		return
-	}
-	text, err := io.ReadAll(io.LimitReader(reader, maxText+1))
-	if err != nil || len(text) > maxText {
-		return
-	}
-	if said := strings.TrimSpace(string(text)); said != "" {
+	if said := c.chats.read(c.ctx, reader.Info.Id, identity, reader); said != "" {
 		c.post(typed{identity, said})
 	}
 }
