@@ -124,6 +124,7 @@ func TestPrompts(t *testing.T) {
 				t.Errorf("%s has the correlation id %q", r.Type, r.CorrelationID)
 			}
 		}
+		synctest.Wait() // until that one has ended: its good end would make up for what fails next
 		if _, err := w.Prompt(ctx, id, "fail"); err != nil {
 			t.Error(err)
 		}
