@@ -85,11 +85,11 @@ func TestASourceFromItsAddressToTheStage(t *testing.T) {
 	}
 	for sourcesOf(t, sources())["remote:1"].State != "connected" {
 	}
-	_, _ = asked(t, "POST", base+"/api/signal", `{"id":"not wired","type":"x","source":"ci"}`)
+	_, _ = asked(t, "POST", base+"/api/signal", `{"id":"not wired","type":"x","source":"ci","metadata":{"sourceId":"remote:1"}}`)
 	say <- `{"id":"1","type":"x","source":"lamp","metadata":{"a":1,"sourceId":"local:ollama"}}`
 	say <- `{"id":"2","type":"x","source":"local:openclaw"}`
 	for _, want := range []string{
-		`"id":"not wired","type":"x"`, `"source":"lamp","metadata":{"a":1,"sourceId":"remote:1"}`, `"source":"remote:1","metadata":{"sourceId":"remote:1"}`,
+		`"source":"ci","metadata":{"sourceId":null}`, `"source":"lamp","metadata":{"a":1,"sourceId":"remote:1"}`, `"source":"remote:1","metadata":{"sourceId":"remote:1"}`,
 	} {
 		got := signals()
 		var r signal.Raw

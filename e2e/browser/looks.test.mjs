@@ -18,6 +18,9 @@ const sizes = [
   { width: 320, height: 640 },
 ];
 
+/** The views that the bar has; on phones the settings have them. */
+const views = ({ width }) => (width <= 720 ? [] : ['Talk', 'Signals', 'Wiring']);
+
 const long = `${'Tell me everything that happened in the harbour since the boats came in this morning, '.repeat(3)}please`;
 
 const is = (type, value) => (message) => message.includes(`"${type}"`) && message.includes(`"${value}"`);
@@ -91,6 +94,7 @@ for (const viewport of sizes) {
       await look();
       await picture(page, `${size}-${turns}-empty`);
       await page.getByRole('button', { name: 'Settings' }).click();
+      await page.locator('#settings').waitFor();
       await look();
       await picture(page, `${size}-${turns}-settings`);
       await page.keyboard.press('Escape');
@@ -162,6 +166,7 @@ for (const [viewport, colorScheme] of [
     const { page, shown, proxy } = visited;
     await throughATurn(visited, async (phase) => assert.deepEqual(await barriers(page), [], phase));
     await page.getByRole('button', { name: 'Settings' }).click();
+    await page.locator('#settings').waitFor();
     assert.deepEqual(await barriers(page), [], 'settings');
     await page.keyboard.press('Escape');
     proxy.inject('nonsense');
@@ -187,14 +192,14 @@ test('Tab reaches everything there is to use, in order, with a visible ring', as
       }
       return stops.map(({ name }) => name);
     };
-    assert.deepEqual(ringed(await tabStops(page)), ['Skip to the talk control', 'Settings', 'conversation', 'talk', 'mocked']);
+    assert.deepEqual(ringed(await tabStops(page)), ['Skip to the talk control', ...views(viewport), 'Settings', 'conversation', 'talk', 'mocked']);
     // While a turn runs there is only the cancel to use.
     proxy.holdFrom = is('session.state', 'speaking');
     await shown.mocked.click();
     await eventually(async () => assert.equal(await shown.session(), 'thinking'));
     await page.evaluate(() => document.activeElement?.blur());
     const running = ringed(await tabStops(page));
-    assert.deepEqual([...running].sort(), ['Settings', 'Skip to the talk control', 'conversation', 'stop']);
+    assert.deepEqual([...running].sort(), ['Settings', 'Skip to the talk control', 'conversation', 'stop', ...views(viewport)].sort());
     proxy.pass();
     await shown.idleAgain();
     proxy.inject('nonsense');
@@ -220,7 +225,7 @@ test('Tab in agent turns reaches the agent, the artifacts, and a question with a
       const first = names.indexOf('Skip to the talk control');
       return [...names.slice(first), ...names.slice(0, first)];
     };
-    const top = (...tools) => ['Skip to the talk control', ...(phone ? [] : tools), 'Settings', 'conversation'];
+    const top = (...tools) => ['Skip to the talk control', ...views(viewport), ...(phone ? [] : tools), 'Settings', 'conversation'];
     assert.deepEqual(await stops(), [...top('agent-choice'), 'talk', ...(phone ? ['mocked', 'Type'] : ['hands-free', 'type', 'mocked'])]);
     await begin(met);
     assert.deepEqual(await stops(), [...top('save-transcript'), 'talk', ...(phone ? ['stop'] : ['hands-free', 'type', 'stop'])]);
@@ -249,6 +254,20 @@ test('Tab in agent turns reaches the agent, the artifacts, and a question with a
       ...(phone ? ['open-artifacts-pad', 'mocked', 'Type'] : ['hands-free', 'type', 'mocked']),
       ...(phone ? [] : ['Close artifacts', 'artifact-2', 'Copy', 'artifact-panel']),
     ]);
+  }
+});
+
+test('in the bar nothing stands on anything else, however wide it is', async (t) => {
+  const { page } = await meet(t, browser, vela, { viewport: { width: 1440, height: 800 } });
+  for (const width of [1440, 1280, 1101, 900, 800, 721]) {
+    await page.setViewportSize({ width, height: 800 });
+    const over = await page.evaluate(() => {
+      const parts = [...document.querySelectorAll('.bar > *, .bar .pick, .bar .tools > .button, .bar .fact')].map((e) => ({ e, ...e.getBoundingClientRect().toJSON() })).filter((p) => p.width > 1);
+      const apart = (a, b) => a.e.contains(b.e) || b.e.contains(a.e) || a.right <= b.left + 0.5 || b.right <= a.left + 0.5;
+      return parts.flatMap((a, i) => parts.slice(i + 1).flatMap((b) => (apart(a, b) ? [] : [`${a.e.className} and ${b.e.className}`])));
+    });
+    assert.deepEqual(over, [], `${width} px`);
+    assert.deepEqual(await sideways(page), [], `${width} px`);
   }
 });
 
