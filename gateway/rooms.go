@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"vela/gateway/room"
 	"vela/gateway/server"
@@ -110,6 +111,7 @@ func (g *Gateway) makeRooms(registry prometheus.Registerer) (*room.Rooms, error)
 		HandsFree:  spec.HandsFree,
 		Log:        g.cfg.Log.With("component", "room"),
 		Metrics:    metrics,
+		Tracer:     func() trace.Tracer { return g.tracer },
 	}), nil
 }
 

@@ -144,6 +144,13 @@ type Listener interface {
 	Agreed(protocol.Terms)
 }
 
+// Traced is a [Peer] that is a span itself: the turns that it is there for link to it.
+type Traced interface {
+	Peer
+	// SpanContext does not change. It is called like Send.
+	SpanContext() trace.SpanContext
+}
+
 // Mock is the fixed turn: an engine, and the words of the user it answers.
 type Mock interface {
 	turn.Engine

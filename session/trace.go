@@ -115,10 +115,20 @@ func (s *Session) traceNoAgent(ctx context.Context) {
 }
 
 func (s *Session) beginTrace(ctx context.Context, kind Turns) turnTrace {
-	_, span := s.cfg.Tracer.Start(ctx, spanTurn, trace.WithTimestamp(s.now), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+	_, span := s.cfg.Tracer.Start(ctx, spanTurn, trace.WithTimestamp(s.now), trace.WithSpanKind(trace.SpanKindServer), trace.WithLinks(s.links()...), trace.WithAttributes(
 		attrSession.String(s.cfg.ID), attrConversation.String(s.cfg.ID), attrKind.String(string(kind)),
 	))
 	return turnTrace{turn: span}
+}
+
+// links are those to the peers that are spans themselves.
+func (s *Session) links() (links []trace.Link) {
+	for _, p := range s.seats {
+		if t, ok := p.(Traced); ok && t.SpanContext().IsValid() {
+			links = append(links, trace.Link{SpanContext: t.SpanContext()})
+		}
+	}
+	return links
 }
 
 // beginHalf returns the context of what runs now.

@@ -45,7 +45,7 @@ async function* answer(messages, ended) {
     yield `You said ${said}, after ${messages.filter((m) => m.role === 'user').length - 1} others.`;
   }
 }
-const book = (what) => Array.from({ length: 1000 }, (_, i) => `Line ${i} of the ${what} book, which is about ships and the sea.`).join('\n');
+const book = (what) => Array.from({ length: 1700 }, (_, i) => `Line ${i} of the ${what} book, which is about ships and the sea.`).join('\n');
 
 let browser, livekit, model, vela, question;
 first(async () => {
@@ -200,7 +200,7 @@ test('speech is shown while it is said, then what the agent does, then its answe
   await picture(phone.page, 'phone-artifact');
 });
 
-test('a diff as large as tools make them, 64 KiB, comes in pieces and is shown whole', async (t) => {
+test('a diff of 100 KB comes in pieces and is shown whole', async (t) => {
   const phone = await openPhone(t);
   await phone.type('change the book');
   await phone.answered('The book is changed.');
@@ -208,7 +208,7 @@ test('a diff as large as tools make them, 64 KiB, comes in pieces and is shown w
   await eventually(async () => {
     const shown = await phone.page.locator('#artifact-panel').textContent();
     const lines = new Set([...shown.matchAll(/Line (\d+) of the new book/g)].map(([, n]) => n));
-    assert.deepEqual([lines.size, lines.has('0'), lines.has('999')], [1000, true, true]);
+    assert.deepEqual([lines.size, lines.has('0'), lines.has('1699')], [1700, true, true]);
   });
 });
 

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"sync"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"vela/protocol"
 	"vela/session"
 	"vela/session/speech"
@@ -20,6 +22,7 @@ type peer struct {
 	over      func(why error) // ends the connection, and never waits
 
 	codec speech.Codec
+	span  trace.Span // of the stay
 
 	// Owned by the room.
 	resample *speech.Resampler // nil where the session takes 16 kHz
@@ -45,10 +48,10 @@ type who struct {
 	track    string // SID of the microphone's track; empty for who writes
 }
 
-func newPeer(r *Room) *peer {
+func newPeer(r *Room, span trace.Span) *peer {
 	before := r.memory
 	before.state = cmp.Or(before.state, protocol.Idle)
-	p := &peer{changed: make(chan struct{}, 1), state: before.state, over: r.over, codec: r.cfg.Codec}
+	p := &peer{changed: make(chan struct{}, 1), state: before.state, over: r.over, codec: r.cfg.Codec, span: span}
 	p.publisher = newPublisher(newRenderer(r.session.ID(), before.state, r.cfg), before, r.metrics, func() { r.over(errBehind) })
 	p.player = newPlayer(r.metrics)
 	return p

@@ -39,6 +39,7 @@ type Room struct {
 	people map[string]person      // by identity: who is here, without agents
 	mics   map[string]*microphone // by the track's SID
 	holder *microphone            // who speaks, until the final transcript
+	most   int                    // people at once
 	refs   int                    // so far: they make the ids of messages to the session
 	empty  *time.Timer            // runs when everybody has left
 	hold   *time.Timer            // runs while nobody says anything
@@ -178,7 +179,10 @@ func (r *Room) attend(parent context.Context, t ticket) (why error) {
 		return err
 	}
 	r.line = l
-	r.peer = newPeer(r)
+	span := r.startSpan(ctx)
+	r.most = 0
+	defer func() { endSpan(span, why, r.most) }()
+	r.peer = newPeer(r, span)
 	children := r.peer.start(ctx, l)
 	defer func() {
 		r.session.Leave(r.peer)
@@ -311,6 +315,7 @@ func (r *Room) came(in came) error {
 		who.pays = pass
 	}
 	r.people[in.identity] = who
+	r.most = max(r.most, len(r.people))
 	r.empty.Stop()
 	r.waitHold()
 	return nil

@@ -8,7 +8,7 @@
 // other side: a participant as a phone is one.
 //
 // Inside a room: microphone.go is what is heard, player.go what is to be heard and how much of it was; peer.go is the
-// room before the session, calls.go what participants may call by RPC, chats.go what they may write. All else that is said goes through publisher.go,
+// room before the session, calls.go what participants may call by RPC, chats.go what they may write, trace.go the span of all that. All else that is said goes through publisher.go,
 // in order, as packets that render.go makes.
 package room
 
@@ -21,6 +21,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"vela/protocol"
 	"vela/session"
@@ -55,8 +57,9 @@ type Config struct {
 	Voice      bool         // sessions can speak
 	HandsFree  bool         // a room's own session is to hear by itself where speech begins and ends
 
-	Log     *slog.Logger // nil discards
-	Metrics *Metrics     // nil counts nothing
+	Log     *slog.Logger        // nil discards
+	Metrics *Metrics            // nil counts nothing
+	Tracer  func() trace.Tracer // what takes a span for each stay in a room (trace.go); nil, or nil of it: nothing does
 }
 
 // Rooms knows which rooms there are. Its methods may be called from any goroutine. The lock guards the table, nothing

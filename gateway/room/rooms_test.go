@@ -14,6 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"vela/protocol"
 	"vela/protocol/ganglia"
 	"vela/protocol/signal"
@@ -65,6 +68,7 @@ type house struct {
 	lines    []*stage
 	sessions int
 	ears     session.Transcriber
+	tracer   trace.Tracer
 	ready    func(*stage) error // before a connection is made; nil makes it
 	wg       sync.WaitGroup
 }
@@ -77,7 +81,7 @@ func open(t *testing.T, cfg Config) *house {
 	cfg.NewSession = func(ask protocol.SessionStart) (*session.Session, error) {
 		h.sessions++
 		s := session.New(session.Config{
-			ID: fmt.Sprintf("%08d-session", h.sessions), Version: 2, Transcriber: h.ears, Token: "t", Turns: session.Agent, Mock: deterministic.Engine{},
+			ID: fmt.Sprintf("%08d-session", h.sessions), Version: 2, Transcriber: h.ears, Tracer: h.tracer, Token: "t", Turns: session.Agent, Mock: deterministic.Engine{},
 			Agents: []session.NamedEngine{{Name: "parrot", Engine: parrot{}}, {Name: "other", Engine: parrot{}}}, Mirror: h.Mirror, Window: 10 * time.Minute, Idle: time.Hour,
 		})
 		if err := s.Configure(ask); err != nil {
@@ -184,7 +188,7 @@ func TestTwoWaysIn(t *testing.T) {
 // What is to be heard is let go of with its answer, and held while somebody speaks.
 func TestSoundFollowsTheSession(t *testing.T) {
 	r := &Room{cfg: &Config{}, session: session.New(session.Config{ID: "12345678", Version: 2, Mock: deterministic.Engine{}}), end: make(chan error, 1)}
-	p := newPeer(r)
+	p := newPeer(r, noop.Span{})
 	send := func(m protocol.Message) { p.Send(session.Event{Message: m}) }
 	send(protocol.SessionReady{Terms: &protocol.Terms{Audio: protocol.AudioFormats{Output: &protocol.Format{Encoding: "pcm16", Rate: outRate}}}})
 	send(protocol.ResponseAudioDelta{ResponseID: "r1", Chunk: base64.StdEncoding.EncodeToString(make([]byte, 4*frameSize))})

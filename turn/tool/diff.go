@@ -8,7 +8,7 @@ import (
 )
 
 // maxDiff bounds a diff, in bytes. Beyond it the diff ends between two lines and says so.
-const maxDiff = 64 << 10
+const maxDiff = 128 << 10
 
 // diff is the unified diff of a file's texts, with three lines of context; empty if they are the same. The names in its
 // head are on one line each whatever is in them.

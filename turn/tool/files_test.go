@@ -212,7 +212,7 @@ func TestDiffIsBounded(t *testing.T) {
 	line := strings.Repeat("€", 20) + "\n"
 	p.file("a", strings.Repeat(line, 10_000))
 	out := p.output(p.gives("write_file", in{"path": "a", "content": strings.Repeat("x"+line, 10_000)}))
-	if len(out.Diff) > 64<<10+40 || len(out.Diff) < 60<<10 || !utf8.ValidString(out.Diff) {
+	if len(out.Diff) > 128<<10+40 || len(out.Diff) < 124<<10 || !utf8.ValidString(out.Diff) {
 		t.Errorf("%d bytes", len(out.Diff))
 	}
 	if last := out.Diff[strings.LastIndexByte(strings.TrimSuffix(out.Diff, "\n"), '\n')+1:]; !strings.HasPrefix(last, `\ `) || !strings.HasSuffix(last, " lines more\n") {

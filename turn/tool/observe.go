@@ -17,7 +17,7 @@ import (
 // report is called from the goroutine of Call: from several at once when tools run at once. It must not block for
 // longer than the call may take; a call does not go on before it returns.
 //
-// What observers see is at most 64 KiB of JSON, for the input as for the output: strings beyond that are cut and say
+// What observers see is at most 192 KiB of JSON, for the input as for the output: strings beyond that are cut and say
 // so, "content" first. The tool and the model have all of it.
 func Observe(c Caller, agentID string, report func(signal.Payload)) Caller {
 	return &observed{c, agentID, report}
@@ -74,7 +74,7 @@ func words(err error) string {
 
 // Bytes of JSON that observers see.
 const (
-	maxShown = 64 << 10
+	maxShown = 192 << 10
 	noteRoom = 64 // for the note at the end of a string that was cut
 )
 

@@ -105,17 +105,17 @@ func TestObserveBounds(t *testing.T) {
 		"long":         object(t, map[string]string{"content": strings.Repeat("x", 1<<20)}),
 		"of runes":     object(t, map[string]string{"content": strings.Repeat("€", 100_000)}),
 		"of escapes":   object(t, map[string]string{"content": strings.Repeat("<\u2028\x01\"\n", 50_000)}),
-		"grows":        json.RawMessage(`{"content":"` + strings.Repeat("<", 60_000) + `"}`),
-		"two":          object(t, map[string]string{"content": strings.Repeat("x", 40_000), "diff": strings.Repeat("y", 50_000), "path": "p"}),
+		"grows":        json.RawMessage(`{"content":"` + strings.Repeat("<", 180_000) + `"}`),
+		"two":          object(t, map[string]string{"content": strings.Repeat("x", 120_000), "diff": strings.Repeat("y", 150_000), "path": "p"}),
 		"many":         object(t, many),
 		"deep":         deep,
-		"exactly":      object(t, map[string]string{"content": strings.Repeat("x", 64<<10-len(`{"content":""}`))}),
-		"one too many": object(t, map[string]string{"content": strings.Repeat("x", 64<<10-len(`{"content":""}`)+1)}),
+		"exactly":      object(t, map[string]string{"content": strings.Repeat("x", 192<<10-len(`{"content":""}`))}),
+		"one too many": object(t, map[string]string{"content": strings.Repeat("x", 192<<10-len(`{"content":""}`)+1)}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, result := observe(t, returns{result: tool.Result{Output: output}}, `{}`)
 			wire, err := json.Marshal(result.Output)
-			if err != nil || len(wire) > 64<<10 {
+			if err != nil || len(wire) > 192<<10 {
 				t.Fatalf("%d bytes, %v", len(wire), err)
 			}
 			var got map[string]any
@@ -129,10 +129,10 @@ func TestObserveBounds(t *testing.T) {
 			if cut := strings.Contains(content, "… "); cut != (name != "exactly") {
 				t.Errorf("says that it was cut: %v", cut)
 			}
-			if diff, _ := got["diff"].(string); name == "two" && (got["path"] != "p" || len(diff) != 50_000) {
+			if diff, _ := got["diff"].(string); name == "two" && (got["path"] != "p" || len(diff) != 150_000) {
 				t.Errorf("kept path %v and %d of the diff", got["path"], len(diff))
 			}
-			if strings.Contains("long, of runes, of escapes", name) && len(wire) < 60<<10 {
+			if strings.Contains("long, of runes, of escapes", name) && len(wire) < 188<<10 {
 				t.Errorf("only %d bytes are left", len(wire))
 			}
 		})
@@ -143,7 +143,7 @@ func TestObserveBoundsInputsAndErrors(t *testing.T) {
 	r := returns{}
 	r.err = errors.New(strings.Repeat("e", 1<<20))
 	call, result := observe(t, r, `{"content":"`+strings.Repeat("c", 1<<20)+`"}`)
-	if len(call.Input) > 64<<10 || len(result.Output) > 64<<10 {
+	if len(call.Input) > 192<<10 || len(result.Output) > 192<<10 {
 		t.Errorf("%d and %d bytes", len(call.Input), len(result.Output))
 	}
 }
