@@ -47,7 +47,7 @@ test: packages packages-test ## Set up and run every test
 check: ## Formatting, vet, tidiness, a build without cgo
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet -tags '$(TAGS)' ./...
-	cd e2e && $(GO) vet ./...
+	cd e2e && $(GO) vet -tags '$(TAGS)' ./...
 	$(GO) mod tidy -diff
 	cd e2e && $(GO) mod tidy -diff
 	CGO_ENABLED=0 $(GO) build ./...
@@ -64,13 +64,16 @@ test-e2e: build bin/livekit-server e2e/node_modules ## The built program from ou
 e2e-openclaw: build ## The built program against the real OpenClaw, which is installed first: 850 MB, some minutes
 	cd e2e && $(GO) run ./openclaw -results openclaw/RESULTS.md
 
-bench: build ## Measure beside a bare server, and print ratios
-	cd e2e && $(GO) build -o ../bin/ ./bench/...
+bench: build $(if $(filter opus,$(TAGS)),bin/livekit-server) ## Measure beside a bare server, and print ratios
+	cd e2e && $(GO) build -tags '$(TAGS)' -o ../bin/ ./bench/...
 	./bin/bench -vela bin/vela -bare bin/bare -model bin/model -speech bin/speech
+	$(if $(filter opus,$(TAGS)),./bin/rooms -vela bin/vela -livekit bin/livekit-server,@echo "rooms are not measured: this build is without Opus")
 	@echo "an event on its way out: handed over only (the floor), numbered and kept, journaled as well"
 	@$(GO) test ./session -run '^$$' -bench 'Emit|Append' -benchmem | grep ^Benchmark
+	@echo "a signal from its source through the log and five filters to who follows, on one core (the floor is decoding and encoding its JSON; aim: at most 3 times it)"
+	@$(GO) test ./gateway -run '^$$' -bench Signal -benchmem -cpu 1 | grep ^Benchmark
 	@echo "an event appended to the store of --data"
-	@$(GO) test ./gateway/bus -run '^$$' -bench 'Append' -benchmem | grep ^Benchmark
+	@$(GO) test ./gateway/bus -run '^$$' -bench Append -benchmem | grep ^Benchmark
 	@echo "40 ms of sound on its way (the floor is their encoding), a session that speaks, and 10 MB of text to speak"
 	@$(GO) test ./session -run '^$$' -bench 'Sound|Speak' -benchmem | grep ^Benchmark
 	@echo "telling speech from silence, for each 32 ms of an open microphone"

@@ -29,13 +29,25 @@ type run struct {
 	shown  func(name, correlation string, payload []byte) // to whoever follows signals; set before anything runs
 	bus    *bus.Bus                                       // set before anything runs
 
-	mu     sync.Mutex
-	wiring []byte // in force, as it was written
+	mu       sync.Mutex
+	wiring   []byte    // in force, as it was written
+	since    time.Time // when it came in force
+	mistakes []string  // of what the file has instead; none where it has what is in force
 }
+
+// runStatus is how the run goes, and what is wired.
+type runStatus struct {
+	pipeline.Status
+	Since    int64    `json:"since"`              // of the wiring in force, in Unix ms
+	Mistakes []string `json:"mistakes,omitempty"` // of the file, which therefore is not in force
+}
+
+// maxMistakes is how many mistakes of a file are told.
+const maxMistakes = 100
 
 // newRun reads the wiring, if it is there.
 func newRun(file string, log *slog.Logger) (*run, error) {
-	r := &run{log: log, file: file, wiring: []byte("{}"), shown: func(string, string, []byte) {}}
+	r := &run{log: log, file: file, wiring: []byte("{}"), since: time.Now(), shown: func(string, string, []byte) {}}
 	if file != "" {
 		text, err := os.ReadFile(file)
 		switch {
@@ -102,7 +114,15 @@ func named(name string, object []byte) []byte {
 }
 
 // Status implements [server.Run].
-func (r *run) Status(ctx context.Context) (any, error) { return r.runner.Status(ctx) }
+func (r *run) Status(ctx context.Context) (any, error) {
+	s, err := r.runner.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return runStatus{s, r.since.UnixMilli(), r.mistakes}, nil
+}
 
 // Switch implements [server.Run].
 func (r *run) Switch(ctx context.Context, on bool) error {
@@ -143,7 +163,7 @@ func (r *run) load(ctx context.Context, w *pipeline.Wiring, text []byte) error {
 	if err := r.runner.Load(ctx, w); err != nil {
 		return err
 	}
-	r.wiring = bytes.Clone(text)
+	r.wiring, r.since, r.mistakes = bytes.Clone(text), time.Now(), nil
 	return nil
 }
 
@@ -207,6 +227,7 @@ func (r *run) reload(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil && bytes.Equal(text, r.wiring) {
+		r.mistakes = nil // as it was again
 		return
 	}
 	var wiring *pipeline.Wiring
@@ -217,10 +238,20 @@ func (r *run) reload(ctx context.Context) {
 		err = r.load(ctx, wiring, text)
 	}
 	if err != nil {
+		r.mistakes = mistakesOf(err)
 		r.log.Error("the wiring is wrong; what was in force stays", "error", err)
 		return
 	}
 	r.log.Info("the wiring was read again")
+}
+
+// mistakesOf lists what is wrong with a wiring, for who wrote it.
+func mistakesOf(err error) []string {
+	var theirs pipeline.Mistakes
+	if errors.As(err, &theirs) {
+		return theirs[:min(len(theirs), maxMistakes)]
+	}
+	return []string{"The file cannot be read."}
 }
 
 // Commands implements [server.Run].

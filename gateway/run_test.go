@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,12 +98,16 @@ const (
 )
 
 // From a signal that is posted to what it sets off, as a stage sees it.
+// since is when a wiring came in force, which no test knows.
+var since = regexp.MustCompile(`,"since":[1-9][0-9]{12}`)
+
 func TestARun(t *testing.T) {
 	addr, _ := live(t, Config{})
 	base := "http://" + addr
 	expect := func(method, path, body string, status int, want string) {
 		t.Helper()
-		if got, text := asked(t, method, base+path, body); got != status || text != want {
+		got, text := asked(t, method, base+path, body)
+		if text = since.ReplaceAllString(text, ""); got != status || text != want {
 			t.Errorf("%s %s: %d %s, want %d %s", method, path, got, text, status, want)
 		}
 	}
@@ -178,8 +183,18 @@ func TestTheWiringsFile(t *testing.T) {
 		}
 	}
 	inForce(glow)
+	status := func() string {
+		_, text := asked(t, "GET", "http://"+addr+"/api/run", "")
+		return since.ReplaceAllString(text, "")
+	}
+	if got, want := status(), `{"running":false,"count":0,"dropped":0,"wires":[],"mistakes":["/wires: got number, want array"]}`; got != want {
+		t.Errorf("with a wrong file the status is %s, want %s", got, want)
+	}
 	if status, text := asked(t, "PUT", url, `{"entities":[]}`); status != 204 {
 		t.Errorf("%d %s", status, text)
+	}
+	if got := status(); strings.Contains(got, "mistakes") {
+		t.Errorf("what was wrong is still told: %s", got)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != `{"entities":[]}` {
 		t.Errorf("the file is %s, %v", text, err)

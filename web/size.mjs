@@ -40,8 +40,14 @@ function weigh(what, names, budget) {
 const whole = (source) => source;
 const index = reach('index.html', whole).filter((name) => !isLiveKit(name));
 const phone = reach('phone.html', whole);
-weigh('the page, before the first press', reach('index.html', atOnce), 60 * 1024);
+const entry = reach('index.html', atOnce);
+weigh('the page, before the first press', entry, 60 * 1024);
 weigh('the page, all of it', index, 120 * 1024);
+for (const view of ['SignalsView', 'WiringView']) {
+  const own = assets.filter((name) => name.startsWith(view) || name.startsWith('watching-')); // and what both of them share
+  const behind = own.flatMap((name) => reach(`assets/${name}`, atOnce)).filter((name) => !entry.includes(name));
+  weigh(`${view}, when it is opened first`, [...new Set([...own, ...behind])], 24 * 1024);
+}
 weigh('the phone, before its room is joined', reach('phone.html', atOnce), 70 * 1024);
 weigh('LiveKit, with the room', assets.filter(isLiveKit), 144 * 1024);
 for (const name of assets) {

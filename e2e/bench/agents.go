@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"vela/e2e/bench/proc"
 )
 
 const (
@@ -22,27 +24,27 @@ const (
 // when the client has it, with 200 answers at once. The floor is a bare fan-out of the same pieces (bench/bare, fan.go).
 func (b *bench) agents() error {
 	pieces := agentWarm + agentRate*int(b.each/time.Second+2) // the last ones come after the measurement
-	model, err := start(b.model, "-rate", fmt.Sprint(agentRate), "-pieces", fmt.Sprint(pieces))
+	model, err := proc.Start(b.model, "-rate", fmt.Sprint(agentRate), "-pieces", fmt.Sprint(pieces))
 	if err != nil {
 		return err
 	}
-	defer model.stop()
-	file, err := agentFile(model.addr)
+	defer model.Stop()
+	file, err := agentFile(model.Addr)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(filepath.Dir(file)) }()
 	// A round's sessions are gone before the next one begins, and take none of its memory.
-	vela, err := start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--config", file, "--turns", "agent", "--resume", "1s")
+	vela, err := proc.Start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--config", file, "--turns", "agent", "--resume", "1s")
 	if err != nil {
 		return err
 	}
-	defer vela.stop()
-	bare, err := start(b.bare, "-model", model.addr)
+	defer vela.Stop()
+	bare, err := proc.Start(b.bare, "-model", model.Addr)
 	if err != nil {
 		return err
 	}
-	defer bare.stop()
+	defer bare.Stop()
 
 	var velas, bares fanned
 	var ratio []float64
@@ -102,13 +104,13 @@ func (f *fanned) String() string {
 }
 
 // fanOf has 200 answers at once, each on a connection of its own, which begins with the given frames.
-func (b *bench) fanOf(p *process, pieces int, first ...[]byte) (fanned, error) {
+func (b *bench) fanOf(p *proc.Process, pieces int, first ...[]byte) (fanned, error) {
 	var readers, warm sync.WaitGroup
 	var measuring atomic.Bool
 	all := make([]listener, agentTurns)
 	warm.Add(agentTurns)
 	for i := range all {
-		c, err := dial(p.addr, "", version2)
+		c, err := dial(p.Addr, "", version2)
 		if err != nil {
 			return fanned{}, err
 		}
@@ -126,11 +128,11 @@ func (b *bench) fanOf(p *process, pieces int, first ...[]byte) (fanned, error) {
 		})
 	}
 	warm.Wait()
-	cpu, from := p.cpu(), time.Now()
+	cpu, from := p.CPU(), time.Now()
 	measuring.Store(true)
 	time.Sleep(b.each)
 	measuring.Store(false)
-	used, window := p.cpu()-cpu, time.Since(from)
+	used, window := p.CPU()-cpu, time.Since(from)
 	readers.Wait()
 
 	var took []time.Duration

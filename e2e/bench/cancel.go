@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"vela/e2e/bench/proc"
 )
 
 const busySessions = 500
@@ -12,18 +14,18 @@ const busySessions = 500
 // cancel measures the time from response.cancel to session.state(idle) while 500 sessions are busy: each speaks for a
 // fifth of a second in 20 ms chunks, commits, and cancels somewhere in its paced answer.
 func (b *bench) cancel() error {
-	vela, err := start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--max-sessions", "10000", "--pace", "120ms")
+	vela, err := proc.Start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--max-sessions", "10000", "--pace", "120ms")
 	if err != nil {
 		return err
 	}
-	defer vela.stop()
+	defer vela.Stop()
 	var mu sync.Mutex
 	var took []time.Duration
 	var failed error
 	var wg sync.WaitGroup
 	end := time.Now().Add(2 * b.each)
 	for range busySessions {
-		c, err := dial(vela.addr, "?turns=deterministic")
+		c, err := dial(vela.Addr, "?turns=deterministic")
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"vela/e2e/bench/proc"
 )
 
 const (
@@ -37,12 +39,12 @@ var (
 // cost little. It is the highest number with which the p99 of a frame's delay stays under 20 ms: from the acknowledgement
 // that lets it be sent to its arrival. The floor is a bare server that answers each frame with one of the same size.
 func (b *bench) duplex() error {
-	speech, err := start(b.speech)
+	speech, err := proc.Start(b.speech)
 	if err != nil {
 		return err
 	}
-	defer speech.stop()
-	file, err := speechFile(speech.addr)
+	defer speech.Stop()
+	file, err := speechFile(speech.Addr)
 	if err != nil {
 		return err
 	}
@@ -51,11 +53,11 @@ func (b *bench) duplex() error {
 	var most, memory [2]float64
 	for i, name := range []string{"bare", "vela"} {
 		open := echoes
-		run := func() (*process, error) { return start(b.bare, "-size", fmt.Sprint(voiceBytes+16)) }
+		run := func() (*proc.Process, error) { return proc.Start(b.bare, "-size", fmt.Sprint(voiceBytes+16)) }
 		if name == "vela" {
 			open = converses
-			run = func() (*process, error) {
-				return start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--max-sessions", "10000", "--config", file, "--resume", "1s")
+			run = func() (*proc.Process, error) {
+				return proc.Start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--max-sessions", "10000", "--config", file, "--resume", "1s")
 			}
 		}
 		p, err := run()
@@ -66,7 +68,7 @@ func (b *bench) duplex() error {
 		held, err := c.search()
 		most[i], memory[i] = float64(held.sessions), c.memory
 		c.shrink(0)
-		p.stop()
+		p.Stop()
 		if err != nil {
 			return err
 		}
@@ -88,7 +90,7 @@ type talker struct {
 
 // crowd is many of them at one server.
 type crowd struct {
-	p         *process
+	p         *proc.Process
 	open      func(*talker, *atomic.Bool) error
 	window    time.Duration
 	talkers   []*talker
@@ -107,7 +109,7 @@ type holds struct {
 // search finds the highest number that holds: it grows by half until one does not, and then tries between.
 func (c *crowd) search() (best holds, err error) {
 	time.Sleep(time.Second) // start-up has settled
-	before := c.p.resident()
+	before := c.p.Resident()
 	low, high := 0, duplexMost
 	for n := duplexHold; n > low && n < high; {
 		got, err := c.with(n)
@@ -118,7 +120,7 @@ func (c *crowd) search() (best holds, err error) {
 			return best, err
 		}
 		if c.memory == 0 {
-			c.memory = float64(c.p.resident()-before) / duplexHold
+			c.memory = float64(c.p.Resident()-before) / duplexHold
 		}
 		if got.p99 < duplexLate {
 			best, low = got, n
@@ -149,11 +151,11 @@ func (c *crowd) with(n int) (holds, error) {
 		t.took = t.took[:0]
 		t.mu.Unlock()
 	}
-	cpu, from := c.p.cpu(), time.Now()
+	cpu, from := c.p.CPU(), time.Now()
 	c.measuring.Store(true)
 	time.Sleep(c.window)
 	c.measuring.Store(false)
-	used, long := c.p.cpu()-cpu, time.Since(from)
+	used, long := c.p.CPU()-cpu, time.Since(from)
 	var all []time.Duration
 	for _, t := range c.talkers {
 		t.mu.Lock()
@@ -172,7 +174,7 @@ func (c *crowd) with(n int) (holds, error) {
 }
 
 func (c *crowd) grow() error {
-	conn, err := dial(c.p.addr, "", version2)
+	conn, err := dial(c.p.Addr, "", version2)
 	if err != nil {
 		return err
 	}

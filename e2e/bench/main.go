@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"vela/e2e/bench/proc"
 )
 
 func main() {
@@ -20,7 +22,7 @@ func main() {
 	speech := flag.String("speech", "../bin/speech", "the program of the recogniser and the voice")
 	rounds := flag.Int("rounds", 5, "how often to alternate")
 	each := flag.Duration("each", 3*time.Second, "how long each round trip measurement takes")
-	only := flag.String("only", "", "trips, memory, cancel, resume, agents, voice, share or duplex; all unless given")
+	only := flag.String("only", "", "trips, memory, cancel, resume, agents, voice, share, duplex or signals; all unless given")
 	flag.Parse()
 	log.SetFlags(0)
 	fmt.Printf("%s, %d CPUs shared with the load, %s, rounds of %s, medians of %d\n\n",
@@ -29,7 +31,7 @@ func main() {
 	for _, m := range []struct {
 		name    string
 		measure func() error
-	}{{"trips", b.trips}, {"memory", b.memory}, {"cancel", b.cancel}, {"resume", b.resume}, {"agents", b.agents}, {"voice", b.voice}, {"share", b.share}, {"duplex", b.duplex}} {
+	}{{"trips", b.trips}, {"memory", b.memory}, {"cancel", b.cancel}, {"resume", b.resume}, {"agents", b.agents}, {"voice", b.voice}, {"share", b.share}, {"duplex", b.duplex}, {"signals", b.signals}} {
 		if *only != "" && *only != m.name {
 			continue
 		}
@@ -54,14 +56,14 @@ var (
 	answer      = len(`{"type":"transcript.partial","payload":{"text":"[mocked partial] Placeholder push-to-talk transcript in progress (10000 chunks)."}}`)
 )
 
-func (b *bench) startBoth(args ...string) (vela, bare *process, err error) {
-	vela, err = start(b.vela, append([]string{"serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--max-sessions", "10000"}, args...)...)
+func (b *bench) startBoth(args ...string) (vela, bare *proc.Process, err error) {
+	vela, err = proc.Start(b.vela, append([]string{"serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--max-sessions", "10000"}, args...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	bare, err = start(b.bare, "-size", fmt.Sprint(answer))
+	bare, err = proc.Start(b.bare, "-size", fmt.Sprint(answer))
 	if err != nil {
-		vela.stop()
+		vela.Stop()
 	}
 	return vela, bare, err
 }

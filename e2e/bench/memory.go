@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"vela/e2e/bench/proc"
 )
 
 const idleConnections = 4000
@@ -17,8 +19,8 @@ func (b *bench) memory() error {
 		}
 		v, errV := idle(vela, true)
 		w, errB := idle(bare, false)
-		vela.stop()
-		bare.stop()
+		vela.Stop()
+		bare.Stop()
 		if errV != nil || errB != nil {
 			return fmt.Errorf("%v %v", errV, errB)
 		}
@@ -30,11 +32,11 @@ func (b *bench) memory() error {
 	return nil
 }
 
-func idle(p *process, gateway bool) (float64, error) {
+func idle(p *proc.Process, gateway bool) (float64, error) {
 	time.Sleep(time.Second) // start-up has settled, the recogniser is loaded
-	before := p.resident()
+	before := p.Resident()
 	for range idleConnections {
-		c, err := dial(p.addr, "")
+		c, err := dial(p.Addr, "")
 		if err != nil {
 			return 0, err
 		}
@@ -46,5 +48,5 @@ func idle(p *process, gateway bool) (float64, error) {
 		}
 	}
 	time.Sleep(2 * time.Second)
-	return float64(p.resident()-before) / idleConnections, nil
+	return float64(p.Resident()-before) / idleConnections, nil
 }

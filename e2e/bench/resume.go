@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"vela/e2e/bench/proc"
 )
 
 // resumed is how many events a session keeps.
@@ -16,19 +18,19 @@ const version2 = "Sec-WebSocket-Protocol: vela.v2\r\n"
 // resume measures how long a client of version 2 that has lost its connection waits for 4,096 events that it missed:
 // from the dial to the last of them.
 func (b *bench) resume() error {
-	vela, err := start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--pace", "0s")
+	vela, err := proc.Start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--pace", "0s")
 	if err != nil {
 		return err
 	}
-	defer vela.stop()
-	token, last, err := b.talk(vela.addr)
+	defer vela.Stop()
+	token, last, err := b.talk(vela.Addr)
 	if err != nil {
 		return err
 	}
 	var took []time.Duration
 	for range 20 {
 		from := time.Now()
-		if err := resumeAfter(vela.addr, token, last-resumed, last); err != nil {
+		if err := resumeAfter(vela.Addr, token, last-resumed, last); err != nil {
 			return err
 		}
 		took = append(took, time.Since(from))

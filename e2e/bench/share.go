@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"vela/e2e/bench/proc"
 )
 
 const (
@@ -37,29 +39,29 @@ func speechFile(addr string) (string, error) {
 // beside what its recogniser and its voice take, which is 50 ms each, with 100 sessions at once. The floor asks the two
 // one after the other, without a gateway.
 func (b *bench) share() error {
-	speech, err := start(b.speech, "-hears", shareStage.String(), "-speaks", shareStage.String())
+	speech, err := proc.Start(b.speech, "-hears", shareStage.String(), "-speaks", shareStage.String())
 	if err != nil {
 		return err
 	}
-	defer speech.stop()
-	file, err := speechFile(speech.addr)
+	defer speech.Stop()
+	file, err := speechFile(speech.Addr)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(filepath.Dir(file)) }()
-	vela, err := start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--config", file, "--resume", "1s")
+	vela, err := proc.Start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error", "--config", file, "--resume", "1s")
 	if err != nil {
 		return err
 	}
-	defer vela.stop()
+	defer vela.Stop()
 	var share, own, floor []time.Duration
 	for range max(1, b.rounds/2) {
-		bare, err := atOnce(2*b.each, func(end time.Time, add func(...time.Duration)) error { return askBoth(speech.addr, end, add) })
+		bare, err := atOnce(2*b.each, func(end time.Time, add func(...time.Duration)) error { return askBoth(speech.Addr, end, add) })
 		if err != nil {
 			return err
 		}
 		floor = append(floor, bare[0]...)
-		mine, err := atOnce(2*b.each, func(end time.Time, add func(...time.Duration)) error { return speakTurns(vela.addr, end, add) })
+		mine, err := atOnce(2*b.each, func(end time.Time, add func(...time.Duration)) error { return speakTurns(vela.Addr, end, add) })
 		if err != nil {
 			return err
 		}

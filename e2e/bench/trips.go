@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"vela/e2e/bench/proc"
 )
 
 const tripConnections = 64
@@ -15,8 +17,8 @@ func (b *bench) trips() error {
 	if err != nil {
 		return err
 	}
-	defer vela.stop()
-	defer bare.stop()
+	defer vela.Stop()
+	defer bare.Stop()
 	var ratio, cost, velaRate, bareRate, velaCost, bareCost []float64
 	for range b.rounds {
 		br, bc, err := b.tripsOf(bare, "")
@@ -39,14 +41,14 @@ func (b *bench) trips() error {
 }
 
 // tripsOf returns round trips a second and µs of server CPU for each.
-func (b *bench) tripsOf(p *process, query string) (rate, cost float64, err error) {
+func (b *bench) tripsOf(p *proc.Process, query string) (rate, cost float64, err error) {
 	var count atomic.Int64
 	var failed atomic.Value
 	var wg, ready sync.WaitGroup
 	var stop atomic.Bool
 	begin := make(chan struct{})
 	for range tripConnections {
-		c, err := dial(p.addr, query)
+		c, err := dial(p.Addr, query)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -68,7 +70,7 @@ func (b *bench) tripsOf(p *process, query string) (rate, cost float64, err error
 		})
 	}
 	ready.Wait()
-	cpu, from := p.cpu(), time.Now()
+	cpu, from := p.CPU(), time.Now()
 	close(begin)
 	time.Sleep(b.each)
 	stop.Store(true)
@@ -77,7 +79,7 @@ func (b *bench) tripsOf(p *process, query string) (rate, cost float64, err error
 	if err, ok := failed.Load().(error); ok {
 		return 0, 0, err
 	}
-	used := p.cpu() - cpu
+	used := p.CPU() - cpu
 	return float64(count.Load()) / took.Seconds(), float64(used.Microseconds()) / float64(count.Load()), nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"vela/e2e/bench/proc"
 )
 
 const (
@@ -47,12 +49,12 @@ func (b *bench) voice() error {
 	if err != nil {
 		return err
 	}
-	vela, err := start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error")
+	vela, err := proc.Start(b.vela, "serve", "--addr", "127.0.0.1:0", "--log-level", "error")
 	if err != nil {
 		return err
 	}
-	defer vela.stop()
-	c, err := dial(vela.addr, "", version2)
+	defer vela.Stop()
+	c, err := dial(vela.Addr, "", version2)
 	if err != nil {
 		return err
 	}

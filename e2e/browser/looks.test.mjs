@@ -18,6 +18,9 @@ const sizes = [
   { width: 320, height: 640 },
 ];
 
+/** The views that the bar has; on phones the settings have them. */
+const views = ({ width }) => (width <= 720 ? [] : ['Talk', 'Signals', 'Wiring']);
+
 const long = `${'Tell me everything that happened in the harbour since the boats came in this morning, '.repeat(3)}please`;
 
 const is = (type, value) => (message) => message.includes(`"${type}"`) && message.includes(`"${value}"`);
@@ -91,6 +94,7 @@ for (const viewport of sizes) {
       await look();
       await picture(page, `${size}-${turns}-empty`);
       await page.getByRole('button', { name: 'Settings' }).click();
+      await page.locator('#settings').waitFor();
       await look();
       await picture(page, `${size}-${turns}-settings`);
       await page.keyboard.press('Escape');
@@ -162,6 +166,7 @@ for (const [viewport, colorScheme] of [
     const { page, shown, proxy } = visited;
     await throughATurn(visited, async (phase) => assert.deepEqual(await barriers(page), [], phase));
     await page.getByRole('button', { name: 'Settings' }).click();
+    await page.locator('#settings').waitFor();
     assert.deepEqual(await barriers(page), [], 'settings');
     await page.keyboard.press('Escape');
     proxy.inject('nonsense');
@@ -187,14 +192,14 @@ test('Tab reaches everything there is to use, in order, with a visible ring', as
       }
       return stops.map(({ name }) => name);
     };
-    assert.deepEqual(ringed(await tabStops(page)), ['Skip to the talk control', 'Settings', 'conversation', 'talk', 'mocked']);
+    assert.deepEqual(ringed(await tabStops(page)), ['Skip to the talk control', ...views(viewport), 'Settings', 'conversation', 'talk', 'mocked']);
     // While a turn runs there is only the cancel to use.
     proxy.holdFrom = is('session.state', 'speaking');
     await shown.mocked.click();
     await eventually(async () => assert.equal(await shown.session(), 'thinking'));
     await page.evaluate(() => document.activeElement?.blur());
     const running = ringed(await tabStops(page));
-    assert.deepEqual([...running].sort(), ['Settings', 'Skip to the talk control', 'conversation', 'stop']);
+    assert.deepEqual([...running].sort(), ['Settings', 'Skip to the talk control', 'conversation', 'stop', ...views(viewport)].sort());
     proxy.pass();
     await shown.idleAgain();
     proxy.inject('nonsense');
@@ -220,7 +225,7 @@ test('Tab in agent turns reaches the agent, the artifacts, and a question with a
       const first = names.indexOf('Skip to the talk control');
       return [...names.slice(first), ...names.slice(0, first)];
     };
-    const top = (...tools) => ['Skip to the talk control', ...(phone ? [] : tools), 'Settings', 'conversation'];
+    const top = (...tools) => ['Skip to the talk control', ...views(viewport), ...(phone ? [] : tools), 'Settings', 'conversation'];
     assert.deepEqual(await stops(), [...top('agent-choice'), 'talk', ...(phone ? ['mocked', 'Type'] : ['hands-free', 'type', 'mocked'])]);
     await begin(met);
     assert.deepEqual(await stops(), [...top('save-transcript'), 'talk', ...(phone ? ['stop'] : ['hands-free', 'type', 'stop'])]);

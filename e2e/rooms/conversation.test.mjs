@@ -200,16 +200,3 @@ test('two gateways, one room: the second agent leaves', async (t) => {
   }, long);
   await eventually(() => assert.deepEqual(phone.agents().map((a) => a.identity), [first]), long);
 });
-
-test('the agent leaves after the last participant, and comes back with the conversation', async (t) => {
-  const phone = await meet(t);
-  await phone.write('remember me');
-  await answered(phone, 'You said remember me, after 0 others.');
-  await phone.leave();
-  const rooms = async () => Number(/^vela_rooms (\d+)/m.exec(await (await fetch(`${vela.url}/metrics`)).text())[1]);
-  await eventually(async () => assert.equal(await rooms(), 0), 60_000);
-  const again = await meet(t, 'ann', phone.name);
-  await again.write('do you');
-  await answered(again, 'You said do you, after 1 others.');
-});
-

@@ -1,5 +1,5 @@
-// What lies between a conversation's two ends goes away for a while: the agent's process, or the client's network. Both take long to be noticed,
-// so the tests run side by side, each with a LiveKit server of its own.
+// What a conversation needs goes away for a while: the agent's process, the client's network, or everybody. That takes long to be noticed, so the
+// tests run side by side, each with a LiveKit server of its own.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { dispose } from '@livekit/rtc-node';
@@ -11,7 +11,7 @@ import { lastSaid, startModel } from './lib/model.mjs';
 import { mediaAddress, startNetwork } from './lib/network.mjs';
 import { join, joinRoom, ticket } from './lib/phone.mjs';
 
-const long = 90_000;
+const long = 60_000;
 
 async function* answer(messages, ended) {
   const said = lastSaid(messages);
@@ -74,6 +74,29 @@ describe('outages', { concurrency: true, timeout: 2 * long }, () => {
     await eventually(async () => assert.equal(await mark(), undefined), long);
     await phone.write('again');
     await answered(phone, 'You said again, after 1 others.');
+  });
+
+  test('the agent leaves after the last participant, and comes back with the conversation', async (t) => {
+    const livekit = await startLiveKit();
+    const gateway = await startGateway(livekit);
+    afterwards(t, async () => {
+      await gateway.stop();
+      await livekit.stop();
+    });
+    const meet = async () => {
+      const phone = await joinRoom(gateway, 'left', 'ann');
+      afterwards(t, () => phone.leave());
+      await eventually(() => assert.equal(phone.state(), 'listening'), long);
+      return phone;
+    };
+    const phone = await meet();
+    await phone.write('remember me');
+    await answered(phone, 'You said remember me, after 0 others.');
+    await phone.leave();
+    await eventually(async () => assert.match(await metrics(gateway), /^vela_rooms 0$/m), long);
+    const again = await meet();
+    await again.write('do you');
+    await answered(again, 'You said do you, after 1 others.');
   });
 
   test("the client's network is cut for 5 s in the middle of an answer, which arrives whole", async (t) => {

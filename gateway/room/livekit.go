@@ -183,11 +183,9 @@ func (c *connection) opened(track *webrtc.TrackRemote, pub *lksdk.RemoteTrackPub
 	if track.Kind() != webrtc.RTPCodecTypeAudio || isAgent(p) {
 		return
 	}
-	m := &microphone{who: who{identity: p.Identity(), track: pub.SID()}, sid: pub.SID(), packets: remoteTrack{track}}
-	if pub.IsMuted() {
-		m.mute(true)
-	}
-	c.post(opened{m})
+	c.post(opened{&microphone{
+		who: who{identity: p.Identity(), track: pub.SID()}, sid: pub.SID(), packets: remoteTrack{track}, isMuted: pub.IsMuted,
+	}})
 }
 
 type remoteTrack struct{ *webrtc.TrackRemote }

@@ -11,6 +11,7 @@ import (
 	"github.com/pion/rtp"
 	"github.com/pion/rtp/codecs"
 
+	"vela/protocol"
 	"vela/session/speech"
 )
 
@@ -32,7 +33,10 @@ type microphone struct {
 	muted   atomic.Bool
 	closed  atomic.Bool
 
+	isMuted func() bool // as LiveKit has it now; nil: never
+
 	// Owned by the room.
+	loud    bool          // some of what it says now was more than silence
 	refused bool          // what it says now began while somebody else had the floor: it is not heard to its end
 	silence time.Duration // how long it has been silent
 
@@ -83,6 +87,16 @@ func (m *microphone) breathes(samples []int16) bool {
 	}
 	m.silence = 0
 	return true
+}
+
+// end is what the session is told at the end of what was said: of nothing but silence it is to know nothing.
+func (m *microphone) end() protocol.Message {
+	loud := m.loud
+	m.loud = false
+	if loud {
+		return protocol.InputAudioCommit{}
+	}
+	return protocol.InputAudioClear{}
 }
 
 // run reads until the track is gone, closed or ctx is done.

@@ -271,7 +271,7 @@ func (r *Room) step(ctx context.Context, in input) error {
 	case fell:
 		in.mic.refused = false
 		if r.holder == in.mic && r.speaks() {
-			r.send(ctx, protocol.InputAudioCommit{})
+			r.send(ctx, in.mic.end())
 		}
 	case typed:
 		r.typed(ctx, in)
@@ -322,6 +322,9 @@ func (r *Room) opened(ctx context.Context, m *microphone) {
 		old.close()
 	}
 	r.mics[m.sid] = m
+	if m.isMuted != nil && m.isMuted() {
+		m.mute(true) // what was said of it before now went to nobody
+	}
 	r.line.listen(ctx, m)
 }
 
@@ -341,6 +344,7 @@ func (r *Room) heard(ctx context.Context, in frame) {
 		return
 	}
 	r.holder = in.mic
+	in.mic.loud = in.mic.loud || speech.Level(in.samples) > quietLevel
 	if free && in.mic.breathes(in.samples) {
 		r.peer.yield(in.mic)
 	}

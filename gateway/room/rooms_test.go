@@ -18,6 +18,7 @@ import (
 	"vela/protocol/ganglia"
 	"vela/protocol/signal"
 	"vela/session"
+	"vela/session/speech"
 	"vela/turn"
 	"vela/turn/deterministic"
 )
@@ -63,6 +64,7 @@ type house struct {
 	mu       sync.Mutex
 	lines    []*stage
 	sessions int
+	ears     session.Transcriber
 	ready    func(*stage) error // before a connection is made; nil makes it
 	wg       sync.WaitGroup
 }
@@ -75,7 +77,7 @@ func open(t *testing.T, cfg Config) *house {
 	cfg.NewSession = func(ask protocol.SessionStart) (*session.Session, error) {
 		h.sessions++
 		s := session.New(session.Config{
-			ID: fmt.Sprintf("%08d-session", h.sessions), Version: 2, Token: "t", Turns: session.Agent, Mock: deterministic.Engine{},
+			ID: fmt.Sprintf("%08d-session", h.sessions), Version: 2, Transcriber: h.ears, Token: "t", Turns: session.Agent, Mock: deterministic.Engine{},
 			Agents: []session.NamedEngine{{Name: "parrot", Engine: parrot{}}, {Name: "other", Engine: parrot{}}}, Mirror: h.Mirror, Window: 10 * time.Minute, Idle: time.Hour,
 		})
 		if err := s.Configure(ask); err != nil {
@@ -233,6 +235,60 @@ func TestWhoWasTalkedOverIsNotHeardLater(t *testing.T) {
 		synctest.Wait()
 		if !s.room.peer.listens(bob) {
 			t.Error("bob began anew")
+		}
+	})
+}
+
+// hears takes everything for the same word.
+type hears string
+
+func (h hears) Transcribe(ctx context.Context, audio iter.Seq[[]int16]) iter.Seq2[speech.Transcript, error] {
+	return func(yield func(speech.Transcript, error) bool) {
+		for range audio {
+		}
+		if ctx.Err() == nil {
+			yield(speech.Transcript{Text: string(h), Final: true}, nil)
+		}
+	}
+}
+
+// A microphone that was open for a moment and heard nothing is no turn; one that heard something is.
+func TestSilenceIsNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Config{NoContent: true})
+		h.ears = hears("hello")
+		s := h.join("kitchen")
+		ann := &microphone{who: who{"ann", "TR_1"}}
+		s.happens(frame{ann, make([]int16, 320)})
+		s.happens(fell{ann})
+		if got := s.says(); got != "" || s.room.peer.listens(ann) {
+			t.Errorf("silence: said %q, listened to: %v", got, s.room.peer.listens(ann))
+		}
+		for range 2 {
+			s.happens(frame{ann, slices.Repeat([]int16{8000, -8000}, 160)})
+			s.happens(frame{ann, make([]int16, 320)})
+			s.happens(fell{ann})
+			synctest.Wait()
+		}
+		if got := s.says(); got != "hello|hello 0|hello|hello 2" {
+			t.Errorf("said %q", got)
+		}
+	})
+}
+
+// A microphone that was muted before the room knew it is muted.
+func TestAMuteThatComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Config{})
+		s := h.join("kitchen")
+		for _, on := range []bool{true, false} {
+			s.happens(muted{"TR_1", on})
+			m := &microphone{who: who{"ann", "TR_1"}, sid: "TR_1", packets: newWire(), isMuted: func() bool { return on }}
+			s.happens(opened{m})
+			synctest.Wait()
+			if m.muted.Load() != on {
+				t.Errorf("muted: %v, want %v", m.muted.Load(), on)
+			}
 		}
 	})
 }

@@ -20,7 +20,7 @@ func (s *Server) page() {
 		return
 	}
 	files := http.FileServerFS(visible{s.cfg.Page})
-	s.echo.GET("/*", func(c echo.Context) error {
+	file := func(c echo.Context) error {
 		cache := "no-cache"
 		if strings.HasPrefix(c.Request().URL.Path, "/assets/") {
 			cache = "public, max-age=31536000, immutable"
@@ -28,7 +28,10 @@ func (s *Server) page() {
 		c.Response().Header().Set("Cache-Control", cache)
 		files.ServeHTTP(c.Response(), c.Request())
 		return nil
-	})
+	}
+	// Both, since echo's groups have a route of their own for "/" where nothing else has one.
+	s.echo.GET("/", file)
+	s.echo.GET("/*", file)
 	s.echo.GET("/phone", func(c echo.Context) error {
 		h := c.Response().Header()
 		h.Set("Cache-Control", "no-cache")

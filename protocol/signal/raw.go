@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -53,6 +54,8 @@ func encode(v any) (json.RawMessage, error) {
 
 // Append writes the signal's JSON behind b. The payload and the metadata are written as they stand.
 func (r Raw) Append(b []byte) []byte {
+	const names = len(`{"id":"","type":"","timestamp":1764000000000,"source":"","correlationId":"","metadata":,"payload":}`)
+	b = slices.Grow(b, names+len(r.ID)+len(r.Type)+len(r.Source)+len(r.CorrelationID)+len(r.Metadata)+len(r.Payload))
 	b = appendString(append(b, `{"id":`...), r.ID)
 	b = appendString(append(b, `,"type":`...), r.Type)
 	b = strconv.AppendInt(append(b, `,"timestamp":`...), r.Timestamp, 10)

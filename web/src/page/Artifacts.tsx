@@ -1,4 +1,3 @@
-import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { changes } from '../artifact/diff';
@@ -9,6 +8,7 @@ import { identityOf } from '../state/view';
 import { newer, shownOf } from '../state/viewer';
 import { timeWords } from './clock';
 import { Icon, type IconName } from './Icon';
+import { later } from './later';
 import { Pennant } from './Pennant';
 import { wide } from './wide';
 
@@ -22,21 +22,7 @@ const icons: Record<Artifact['body']['kind'], IconName> = {
 };
 
 /** What draws the bodies is big, and comes with the first of them. Where it cannot be had, they are plain text. */
-const viewer = signal<typeof import('./ArtifactBody') | 'none' | null>(null);
-
-let asked = false;
-
-function fetchViewer(): void {
-  if (asked) return;
-  asked = true;
-  import('./ArtifactBody').then(
-    (it) => (viewer.value = it),
-    () => {
-      viewer.value = 'none';
-      asked = false; // the gateway may be there again with the next one
-    },
-  );
-}
+const viewer = later(() => import('./ArtifactBody'));
 
 function Body({ body }: { body: Artifact['body'] }): JSX.Element | null {
   if (viewer.value === null) return null;
@@ -96,7 +82,7 @@ export function Artifacts({ app }: { app: App }): JSX.Element | null {
   const tabs = useRef<HTMLDivElement>(null);
   const id = shown?.id;
   useEffect(() => {
-    if (id !== undefined) fetchViewer();
+    if (id !== undefined) void viewer.want();
   }, [id]);
   useEffect(() => {
     // Not scrollIntoView(), which would move what is around it as well.
@@ -200,7 +186,7 @@ function Head({ app, artifact }: { app: App; artifact: Artifact }): JSX.Element 
   );
 }
 
-function Copy({ text }: { text(): string }): JSX.Element {
+export function Copy({ text }: { text(): string }): JSX.Element {
   const [done, setDone] = useState<'' | 'Copied' | 'Not copied'>('');
   useEffect(() => {
     if (done === '') return;

@@ -46,6 +46,7 @@ const shapes = {
     </>
   ),
   chosen: <path d="M5 12.5l4.5 4.5L19 7.5" />,
+  pause: <path d="M9 6v12M15 6v12" />,
   run: <path d="M8 5.5v13l10.5-6.5z" />,
   warning: <path d="M12 4l9 16H3zM12 10v4.5M12 17v.2" />,
 } satisfies Record<string, JSX.Element>;

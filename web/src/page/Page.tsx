@@ -6,8 +6,9 @@ import { ApprovalAlert } from './ApprovalCard';
 import { Artifacts, artifactsShown } from './Artifacts';
 import { BannerRow } from './BannerRow';
 import { Conversation } from './Conversation';
+import { Elsewhere } from './Elsewhere';
 import { HelmRow } from './HelmRow';
-import { SettingsDrawer } from './SettingsDrawer';
+import { useSettings } from './settings';
 import { SignIn } from './SignIn';
 import { TopBar } from './TopBar';
 import { listenToKeys } from './keys';
@@ -15,8 +16,9 @@ import { wide } from './wide';
 
 export function Page({ app }: { app: App }): JSX.Element {
   const opener = useRef<HTMLButtonElement>(null);
-  const open = app.settingsOpen.value;
+  const Drawer = useSettings(app);
   const { signIn } = app.model.value;
+  const view = app.view.value;
   useEffect(() => listenToKeys(app), [app]);
   const close = (): void => {
     app.settingsOpen.value = false;
@@ -25,11 +27,11 @@ export function Page({ app }: { app: App }): JSX.Element {
   };
   return (
     <>
-      {!signIn && (
+      {!signIn && view === 'talk' && (
         <a
           class="skip"
           href="#talk"
-          inert={open}
+          inert={Drawer !== null}
           onClick={(event) => {
             event.preventDefault();
             (document.querySelector<HTMLElement>('#talk:not(:disabled)') ?? document.getElementById('conversation'))?.focus();
@@ -38,11 +40,13 @@ export function Page({ app }: { app: App }): JSX.Element {
           Skip to the talk control
         </a>
       )}
-      <div class="frame" inert={open}>
-        <TopBar app={app} opener={opener} />
+      <div class="frame" inert={Drawer !== null}>
+        <TopBar app={app} opener={opener} views />
         <BannerRow app={app} />
         {signIn ? (
           <SignIn app={app} asked={signIn} />
+        ) : view !== 'talk' ? (
+          <Elsewhere app={app} view={view} />
         ) : (
           <main class="talk" data-artifacts={!artifactsShown(app) ? 'none' : wide.value ? 'beside' : 'sheet'}>
             <h1 class="unseen">Talk</h1>
@@ -52,7 +56,7 @@ export function Page({ app }: { app: App }): JSX.Element {
           </main>
         )}
       </div>
-      {open && <SettingsDrawer app={app} onClose={close} />}
+      {Drawer && <Drawer app={app} onClose={close} />}
       <Announcer app={app} />
       {app.model.value.turns === 'agent' && <ApprovalAlert app={app} />}
     </>

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 
 // Who speaks is told by colour and by shape. The colour comes from the style, by data-identity.
-const shapes: Record<string, JSX.Element> = {
+export const shapes: Record<string, JSX.Element> = {
   claude: <path d="M2 1l17 6L2 13z" fill="currentColor" />,
   openclaw: <path d="M2 1h17l-5 6 5 6H2z" fill="currentColor" />,
   lmstudio: (
@@ -18,7 +18,7 @@ const shapes: Record<string, JSX.Element> = {
   ),
 };
 
-const plain = <path d="M2.75 1.75 18 7 2.75 12.25z" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linejoin="round" />;
+export const plain = <path d="M2.75 1.75 18 7 2.75 12.25z" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linejoin="round" />;
 
 export function Pennant({ identity, hoisted }: { identity: string; hoisted?: boolean }): JSX.Element {
   return (

@@ -10,7 +10,7 @@ import { Conversation } from './Conversation';
 import { HelmRow } from './HelmRow';
 import { JoinForm } from './JoinForm';
 import { RoomBar } from './RoomBar';
-import { SettingsDrawer } from './SettingsDrawer';
+import { useSettings } from './settings';
 import { SignIn } from './SignIn';
 import { Subtitles } from './Subtitles';
 import { TopBar } from './TopBar';
@@ -26,7 +26,7 @@ export interface RoomActions {
 /** The page as a phone: first which room, then the talk view with the room as its transport. */
 export function PhonePage({ app, phone, actions }: { app: App; phone: Phone; actions: RoomActions }): JSX.Element {
   const opener = useRef<HTMLButtonElement>(null);
-  const open = app.settingsOpen.value;
+  const Drawer = useSettings(app);
   const { signIn } = app.model.value;
   const joined = phone.joined.value;
   useEffect(() => listenToKeys(app), [app]);
@@ -36,7 +36,7 @@ export function PhonePage({ app, phone, actions }: { app: App; phone: Phone; act
   };
   return (
     <>
-      <div class="frame" data-view="phone" inert={open}>
+      <div class="frame" data-view="phone" inert={Drawer !== null}>
         <TopBar app={app} opener={opener} />
         {joined && !signIn ? <RoomBar phone={phone} onLeave={actions.leave} /> : <div />}
         {joined ? <BannerRow app={app} /> : <div />}
@@ -53,7 +53,7 @@ export function PhonePage({ app, phone, actions }: { app: App; phone: Phone; act
           </main>
         )}
       </div>
-      {open && <SettingsDrawer app={app} inRoom onClose={close} />}
+      {Drawer && <Drawer app={app} inRoom onClose={close} />}
       <Announcer app={app} />
       <ApprovalAlert app={app} />
     </>

@@ -12,6 +12,7 @@ import { Choice, Switch } from './Choice';
 import { ConversationTools } from './ConversationTools';
 import { Icon } from './Icon';
 import { Pennant } from './Pennant';
+import { Views } from './Views';
 
 const themes: { value: Theme; word: string }[] = [
   { value: 'system', word: 'System' },
@@ -56,7 +57,13 @@ export function SettingsDrawer({ app, inRoom, onClose }: { app: App; inRoom?: bo
           </button>
         </header>
         <div class="groups">
-          {app.model.value.turns === 'agent' && (
+          {!inRoom && (
+            <section class="narrow-only">
+              <h3>Views</h3>
+              <Views app={app} onChoose={onClose} />
+            </section>
+          )}
+          {app.model.value.turns === 'agent' && app.view.value === 'talk' && (
             <section class="narrow-only">
               <h3>Conversation</h3>
               <ConversationTools app={app} place="settings" />

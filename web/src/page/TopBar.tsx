@@ -4,17 +4,21 @@ import { connectionWord, sessionState, sessionWord } from '../state/view';
 import { AgentChoice } from './AgentChoice';
 import { ConversationTools } from './ConversationTools';
 import { Brand, Icon } from './Icon';
+import { Views } from './Views';
 
-export function TopBar({ app, opener }: { app: App; opener: Ref<HTMLButtonElement> }): JSX.Element {
+/** views: whether there are others than this one, as in a room there are not. */
+export function TopBar({ app, opener, views }: { app: App; opener: Ref<HTMLButtonElement>; views?: boolean }): JSX.Element {
   const { connection, talk, turns, signIn } = app.model.value;
   const waits = connection.retryAt !== null;
+  const talks = turns === 'agent' && !signIn && app.view.value === 'talk';
   return (
     <header class="bar">
       <span class="brand">
         <Brand />
         Vela
       </span>
-      {turns === 'agent' && !signIn && <ConversationTools app={app} place="bar" />}
+      {views && !signIn && <Views app={app} />}
+      {talks && <ConversationTools app={app} place="bar" />}
       {turns === 'agent' && !signIn && <AgentChoice app={app} />}
       <dl class="facts">
         <div class="fact">

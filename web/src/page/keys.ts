@@ -25,6 +25,7 @@ function writesHere(target: EventTarget | null): boolean {
 }
 
 function down(app: App, event: KeyboardEvent): void {
+  if (app.view.peek() !== 'talk') return elsewhere(app, event);
   if (!event.defaultPrevented && !app.settingsOpen.peek() && answerByKey(app, event)) return event.preventDefault();
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (app.settingsOpen.peek()) {
@@ -46,8 +47,13 @@ function down(app: App, event: KeyboardEvent): void {
   }
 }
 
+/** Where neither the talk control nor a question can be seen, the one thing left to do by key is to stop the turn. */
+function elsewhere(app: App, event: KeyboardEvent): void {
+  if (event.key === 'Escape' && !event.defaultPrevented && !app.settingsOpen.peek() && app.stop()) event.preventDefault();
+}
+
 function up(app: App, event: KeyboardEvent): void {
-  if (event.key !== ' ') return;
+  if (event.key !== ' ' || app.view.peek() !== 'talk') return;
   // On a button, the end of a Space is a click.
   if (letGoSpace(app) || talksHere(event.target)) event.preventDefault();
 }

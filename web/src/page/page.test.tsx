@@ -1,13 +1,16 @@
 import { render } from 'preact';
 import { act } from 'preact/test-utils';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { terms } from '../client/fakes';
 import { bench, engines, openMicrophone, settle, type Bench, type BenchOptions } from '../state/fakes';
 import { markedEnd } from './ArtifactBody';
 import { Page } from './Page';
+import { settings } from './settings';
 import { axis } from './Waterfall';
 
 let root: HTMLElement;
+
+beforeAll(() => settings.want()); // they come with a file of their own
 
 beforeEach(() => {
   root = document.createElement('div');
@@ -208,6 +211,40 @@ describe('Escape, first that applies', () => {
     expect(get('settings')).toBeNull();
     expect(document.activeElement).toBe(opener);
     expect(b.socket().types).toEqual(['mocked.turn.trigger']);
+  });
+});
+
+describe('the views', () => {
+  const go = (b: Bench, hash: string) =>
+    act(() => {
+      b.location.hash = hash;
+      b.app.hashChanged();
+    });
+  const current = () => [...document.querySelectorAll('.bar nav a')].map((a) => [a.textContent, a.getAttribute('href'), a.getAttribute('aria-current')]);
+
+  test('are links in the bar; in another one no key talks', async () => {
+    const b = await page();
+    expect(current()).toEqual([
+      ['Talk', '#talk', 'page'],
+      ['Signals', '#signals', null],
+      ['Wiring', '#wiring', null],
+    ]);
+    await go(b, '#wiring');
+    expect(current()[2]![2]).toBe('page');
+    expect(get('talk')).toBeNull();
+    expect(key(document.body, 'keydown', { key: ' ' }).defaultPrevented).toBe(false);
+    key(document.body, 'keyup', { key: ' ' });
+    key(document.body, 'keydown', { key: '/' });
+    expect(b.socket().sent).toEqual([]);
+    await go(b, '#anything');
+    expect(get('talk')).not.toBeNull();
+  });
+
+  test('a hold ends where the talk control goes, and is not sent', async () => {
+    const b = await page();
+    await pointer(get('talk'), 'pointerdown');
+    await go(b, '#signals');
+    expect(b.socket().types).toEqual(['input_audio.append', 'response.cancel']);
   });
 });
 
@@ -592,6 +629,20 @@ describe('an agent at work', () => {
     await act(() => card().querySelector('input')!.click());
     key(document.body, 'keydown', { key: 'n', altKey: true });
     expect(b.socket().sent.at(-1)!.payload).toEqual({ approvalId: 'a1', allow: false, remember: true });
+  });
+
+  test('a question that waits is told in the bar of another view, where no key answers what cannot be seen; Escape still stops the turn', async () => {
+    const b = await working();
+    await say(b, 'approval.request', question);
+    await act(() => {
+      b.location.hash = '#wiring';
+      b.app.hashChanged();
+    });
+    expect(document.querySelector('.bar nav a')!.textContent).toBe('Talk asks');
+    key(document.body, 'keydown', { key: 'y', altKey: true });
+    expect(b.socket().asked).toEqual([]);
+    expect(key(document.body, 'keydown', { key: 'Escape' }).defaultPrevented).toBe(true);
+    expect(b.socket().types).toContain('response.cancel');
   });
 
   test('without a connection it cannot be answered, and says so', async () => {

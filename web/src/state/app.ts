@@ -66,6 +66,7 @@ export class App {
   readonly #settings = signal<Settings>(readSettings(null));
   readonly #devices = signal<readonly InputDevice[]>([]);
   readonly settingsOpen = signal(false);
+  readonly #view = signal<ViewName>('talk');
   /** What is being typed. */
   readonly draft = signal('');
   /** Whether a phone, which has no place for both, shows the typed input. */
@@ -89,6 +90,7 @@ export class App {
   #fresh = true; // whether this page has had no session yet
   #again = false; // whether what comes happened before
   #asked = ''; // the agent that was chosen, until the gateway says who answers
+  #covered = false; // whether the page is out of sight
   #statusTimer: unknown = null;
   #statusTold = -Infinity; // when a status was read out last, in ms of the clock
   #deadlines = new Map<string, unknown>(); // of the questions that wait for an answer: their timers
@@ -98,6 +100,7 @@ export class App {
     this.#browser = browser;
     this.#settings.value = readSettings(browser.storage);
     this.#takeToken();
+    this.#view.value = viewIn(browser.location.hash);
     this.#answers = takeAnswers(browser.tabStorage);
     const common = {
       url: () => socketAddress(browser.location, this.model.value.turns),
@@ -189,6 +192,16 @@ export class App {
 
   get model(): ReadonlySignal<Model> {
     return this.#model;
+  }
+
+  /** Which view is shown. The address says it, behind its #. */
+  get view(): ReadonlySignal<ViewName> {
+    return this.#view;
+  }
+
+  /** Who comes, for what else the page asks of the gateway. */
+  get token(): string | null {
+    return this.#token;
   }
 
   get settings(): ReadonlySignal<Settings> {
@@ -394,8 +407,10 @@ export class App {
     return given !== null;
   }
 
-  /** Another token was put into the address of the open page. */
+  /** Another view, or another token, was put into the address of the open page. */
   hashChanged(): void {
+    this.#view.value = viewIn(this.#browser.location.hash);
+    this.#look();
     if (this.#takeToken() && this.model.value.signIn) void this.#comeIn();
   }
 
@@ -559,16 +574,24 @@ export class App {
     this.#dispatch({ type: 'triggered' });
   }
 
-  /** The page is out of sight: nothing is captured there. */
+  /** The page is out of sight. */
   hidden(): void {
-    this.#hold.lose('hidden');
-    this.#handsFree.sight(false);
-    this.#ear.close();
+    this.#covered = true;
+    this.#look();
   }
 
   /** The page can be seen again. */
   visible(): void {
-    this.#handsFree.sight(true);
+    this.#covered = false;
+    this.#look();
+  }
+
+  /** Nothing is captured where the talk control cannot be seen. */
+  #look(): void {
+    const inSight = !this.#covered && this.view.value === 'talk';
+    if (!inSight) this.#hold.lose('hidden');
+    this.#handsFree.sight(inSight);
+    if (!inSight) this.#ear.close();
   }
 
   online(): void {
@@ -805,6 +828,13 @@ export class App {
   async #findDevices(): Promise<void> {
     this.#devices.value = await this.#browser.inputDevices();
   }
+}
+
+/** What can be shown. */
+export type ViewName = 'talk' | 'signals' | 'wiring';
+
+function viewIn(hash: string): ViewName {
+  return hash === '#signals' || hash === '#wiring' ? (hash.slice(1) as ViewName) : 'talk';
 }
 
 const soundFormat = { encoding: 'pcm16', rate: soundRate, framing: 'json' } as const;

@@ -115,6 +115,8 @@ export interface Bench {
   microphone: FakeMicrophone;
   player: FakePlayer;
   addresses: string[];
+  /** Where the page is; its hash can be changed. */
+  location: { protocol: string; host: string; search: string; hash: string };
   stored: Map<string, string>;
   tab: FakeStore;
   saved: { name: string; text: string }[];
@@ -146,8 +148,9 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
   const player = new FakePlayer();
   const addresses: string[] = [];
   const saved: { name: string; text: string }[] = [];
+  const location = { protocol: 'http:', host: 'gateway', search, hash };
   const app = new App({
-    location: { protocol: 'http:', host: 'gateway', search, hash },
+    location,
     setAddress: (a) => addresses.push(a),
     tabStorage: tab,
     save: (name, text) => saved.push({ name, text }),
@@ -168,7 +171,7 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
   });
   await app.start();
   if (greet) sockets.at(-1)!.greet();
-  return { app, sockets, socket: () => sockets.at(-1)!, timers, microphone, player, addresses, stored, tab, saved };
+  return { app, sockets, socket: () => sockets.at(-1)!, timers, microphone, player, addresses, location, stored, tab, saved };
 }
 
 /** Lets everything that was promised happen. */

@@ -468,6 +468,21 @@ describe('the microphone', () => {
     expect(b.microphone.opened).toHaveLength(2);
   });
 
+  test('is closed where another view is shown, whether the page can be seen or not, and opens again with the talk control', async () => {
+    const b = await live();
+    b.location.hash = '#signals';
+    b.app.hashChanged();
+    expect([b.app.view.value, b.microphone.closed]).toEqual(['signals', 1]);
+    b.app.hidden();
+    b.app.visible();
+    await settle();
+    expect(b.microphone.opened).toHaveLength(1);
+    b.location.hash = '#talk';
+    b.app.hashChanged();
+    await settle();
+    expect(ears(b)).toBe('live');
+  });
+
   test('another one is chosen: it is opened at once', async () => {
     const b = await live();
     b.app.change({ deviceId: 'usb' });

@@ -1,4 +1,5 @@
-package main
+// Package proc runs a server as a process of its own, and says what it uses.
+package proc
 
 import (
 	"bufio"
@@ -11,14 +12,14 @@ import (
 	"time"
 )
 
-// process is a server under measurement.
-type process struct {
+// Process is a server under measurement.
+type Process struct {
+	Addr string // host:port
 	cmd  *exec.Cmd
-	addr string
 }
 
-// start runs a server that prints "… is at http://HOST:PORT" when it is ready.
-func start(name string, args ...string) (*process, error) {
+// Start runs a server that prints "… is at http://HOST:PORT" when it is ready.
+func Start(name string, args ...string) (*Process, error) {
 	cmd := exec.Command(name, args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -30,22 +31,23 @@ func start(name string, args ...string) (*process, error) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if _, addr, ok := strings.Cut(lines.Text(), "http://"); ok {
-			return &process{cmd, strings.TrimRight(addr, "/ ")}, nil
+			return &Process{strings.TrimRight(addr, "/ "), cmd}, nil
 		}
 	}
 	_ = cmd.Process.Kill()
 	return nil, fmt.Errorf("bench: %s ended before it was ready: %v", name, cmd.Wait())
 }
 
-func (p *process) stop() {
+// Stop ends it, and waits for that.
+func (p *Process) Stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	done := time.AfterFunc(6*time.Second, func() { _ = p.cmd.Process.Kill() })
 	_ = p.cmd.Wait()
 	done.Stop()
 }
 
-// cpu is the processor time that the server has used, in user and system mode.
-func (p *process) cpu() time.Duration {
+// CPU is the processor time that the server has used, in user and system mode.
+func (p *Process) CPU() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0
@@ -56,8 +58,8 @@ func (p *process) cpu() time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// resident is how much memory the server has resident, in bytes.
-func (p *process) resident() int {
+// Resident is how much memory the server has resident, in bytes.
+func (p *Process) Resident() int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		return 0
