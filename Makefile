@@ -20,12 +20,15 @@ DETECTOR := $(if $(MACHINE),bin/libonnxruntime.so bin/silero_vad.onnx)
 LAN_KEY   = $(if $(LAN),VELA_KEYS="$${VELA_KEYS:-$$(./bin/vela key)}")
 LAN_FLAGS = $(if $(LAN),--auth keys --tls self --invite $$(test -t 1 && echo qr || echo link))
 
-# LIVEKIT=1 starts the development server of make livekit beside the gateway, and ends it with it.
-LIVEKIT_START = $(if $(LIVEKIT),./bin/livekit-server --config e2e/livekit/server.yaml & trap "kill $$! 2>/dev/null" EXIT INT TERM;)
-LIVEKIT_ENV   = $(if $(LIVEKIT),LIVEKIT_URL=ws://127.0.0.1:7880 LIVEKIT_API_KEY=devkey LIVEKIT_API_SECRET=devsecret-devsecret-devsecret-32b)
+# LIVEKIT=1 starts a development server beside the gateway, and ends it with it. With LAN=1 phones in the network reach it,
+# so that its secret is of this run alone; elsewhere it is that of make livekit.
+LIVEKIT_SECRET = $(if $(LAN),$$(od -An -tx1 -N24 /dev/urandom | tr -d ' \n'),devsecret-devsecret-devsecret-32b)
+LIVEKIT_START  = $(if $(LIVEKIT),secret="$(LIVEKIT_SECRET)"; LIVEKIT_KEYS="devkey: $$secret" \
+	./bin/livekit-server --config e2e/livekit/$(if $(LAN),lan.yaml --node-ip "$${LAN_IP:-$$(hostname -I | cut -d' ' -f1)}",server.yaml) & trap "kill $$! 2>/dev/null" EXIT INT TERM;)
+LIVEKIT_ENV    = $(if $(LIVEKIT),LIVEKIT_URL=ws://127.0.0.1:7880 LIVEKIT_API_KEY=devkey LIVEKIT_API_SECRET="$$secret")
 
 .DEFAULT_GOAL := help
-.PHONY: help run build livekit test check test-go test-web test-e2e e2e-openclaw bench bench-speech fuzz generate clean packages packages-test
+.PHONY: help run build livekit test check test-go test-web test-e2e e2e-openclaw e2e-claude bench bench-speech fuzz generate clean packages packages-test
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -64,7 +67,7 @@ test-e2e: build bin/livekit-server e2e/node_modules ## The built program from ou
 e2e-openclaw: build ## The built program against the real OpenClaw, which is installed first: 850 MB, some minutes
 	cd e2e && $(GO) run ./openclaw -results openclaw/RESULTS.md
 
-bench: build $(if $(filter opus,$(TAGS)),bin/livekit-server) ## Measure beside a bare server, and print ratios
+bench: build e2e/node_modules $(if $(filter opus,$(TAGS)),bin/livekit-server) ## Measure beside a bare server, and print ratios
 	cd e2e && $(GO) build -tags '$(TAGS)' -o ../bin/ ./bench/...
 	./bin/bench -vela bin/vela -bare bin/bare -model bin/model -speech bin/speech
 	$(if $(filter opus,$(TAGS)),./bin/rooms -vela bin/vela -livekit bin/livekit-server,@echo "rooms are not measured: this build is without Opus")
@@ -78,6 +81,7 @@ bench: build $(if $(filter opus,$(TAGS)),bin/livekit-server) ## Measure beside a
 	@$(GO) test ./session -run '^$$' -bench 'Sound|Speak' -benchmem | grep ^Benchmark
 	@echo "telling speech from silence, for each 32 ms of an open microphone"
 	@$(GO) test ./session/silero -run '^$$' -bench Silero -benchmem | grep ^Benchmark
+	@cd e2e && VELA_BIN=../bin/vela node bench/page.mjs
 
 bench-speech: packages-test build ## Count the words that every ear gets wrong, clean and with noise (CONFIG=vela.yaml for your own ears)
 	cd e2e && $(GO) build -o ../bin/ ./bench/wer

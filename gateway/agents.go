@@ -47,6 +47,7 @@ type made struct {
 	engine            turn.Engine
 	probe             func(context.Context) error // nil: it is always there
 	tools             func() []string             // nil: none
+	seen              *seen                       // nil: it shows whether it has ever been there or not
 }
 
 // AgentReport is one agent as /api/agents shows it. Nothing in it names a path, an address or a key of the host.
@@ -509,7 +510,7 @@ func (a *agents) lately(ctx context.Context) AgentsReport {
 	return found
 }
 
-// report asks all agents at once whether they are there.
+// report asks all agents at once whether they are there. One that is only offered, and has never been there, is left out.
 func (a *agents) report(ctx context.Context) AgentsReport {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -519,6 +520,13 @@ func (a *agents) report(ctx context.Context) AgentsReport {
 		asked.Go(func() { r.Agents[i] = m.report(ctx) })
 	}
 	asked.Wait()
+	shown := r.Agents[:0]
+	for i, m := range a.list {
+		if m.seen == nil || m.seen.Load() {
+			shown = append(shown, r.Agents[i])
+		}
+	}
+	r.Agents = shown
 	return r
 }
 

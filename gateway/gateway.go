@@ -4,11 +4,12 @@
 //
 // The packages below: server is HTTP and the socket, room is LiveKit's rooms, bus keeps conversations and signals, auth
 // knows who may come in, cert has the certificate, pipeline is what signals set off, source and discovery who else there
-// is to listen to, feed who follows signals and webhook one who is told of them; client is the protocol's client in Go, script the scripted turns. The files here: engines.go is who
-// hears, detectors.go what tells speech from silence, agents.go who answers and file.go the vela.yaml that says so,
-// kept.go what outlives the process, rooms.go where LiveKit is, signals.go, follow.go and run.go the way of signals, who
-// follows them and what they set off, sources.go who else there is to listen to, taps.go how Claude Code and MIDI devices are,
-// journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
+// is to listen to, tap how Claude Code and other programs are listened to and midi how devices are, feed who follows
+// signals and webhook one who is told of them; client is the protocol's client in Go, script the scripted turns. The
+// files here: engines.go is who hears, detectors.go what tells speech from silence, agents.go who answers, offered.go who
+// might, and file.go the vela.yaml that says so, kept.go what outlives the process, rooms.go where LiveKit is, signals.go,
+// follow.go and run.go the way of signals, who follows them and what they set off, sources.go and taps.go who else there
+// is to listen to, journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
 package gateway
 
 import (
@@ -94,6 +95,7 @@ type Gateway struct {
 	signals  *signals
 	sources  sources
 	taps     *taps
+	offers   *offers
 	webhook  *webhook.Webhook // nil where nobody is told
 	traces   *traces
 	tracer   trace.Tracer // nil where traces go nowhere
@@ -170,6 +172,12 @@ func New(cfg Config) (_ *Gateway, err error) {
 		return nil, err
 	}
 	g.taps.sources = g.sources.Sources
+	g.offers = &offers{look: g.taps.look, sources: g.sources.Sources, log: cfg.Log}
+	if len(cfg.Agents.agents) == 0 && len(cfg.Keys) == 0 { // beyond this machine only what its operator has named is for anybody
+		if err := g.agents.offer(g.offers); err != nil {
+			return nil, err
+		}
+	}
 	g.server, err = server.New(server.Config{
 		NewSession:  g.newSession,
 		Auth:        g.authority,
@@ -189,6 +197,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		Log:         cfg.Log.With("component", "server"),
 		Metrics:     registry,
 		Rooms:       g.roomsServed(),
+		Signalling:  g.signalling(),
 	})
 	if err != nil {
 		return nil, err
@@ -245,6 +254,7 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 		<-told // nothing is missed that comes from now on
 	}
 	g.taps.address = l.Addr()
+	g.offers.running.Store(true)
 	beside.Go(func() { g.sources.Run(ctx) })
 	beside.Go(func() { g.taps.watch(ctx) })
 	beside.Go(func() { g.offerEars(ctx) })

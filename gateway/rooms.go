@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -101,7 +102,7 @@ func (g *Gateway) makeRooms(registry prometheus.Registerer) (*room.Rooms, error)
 	}
 	spec := g.cfg.Agents.livekit
 	return room.New(room.Config{
-		URL: at.URL, Key: at.Key, Secret: at.Secret, Public: at.Public, Agent: at.Agent,
+		URL: at.URL, Key: at.Key, Secret: at.Secret, Public: at.Public, Agent: at.Agent, Behind: g.signalling() != "",
 		Hold: time.Duration(spec.Hold), NoContent: spec.Content != nil && !*spec.Content, Transcripts: spec.Transcripts,
 		NewSession: g.roomSession,
 		Voice:      len(g.voices.list) > 0,
@@ -129,6 +130,23 @@ func (g *Gateway) roomsServed() server.Rooms {
 		return nil // and no interface that holds a nil
 	}
 	return g.rooms
+}
+
+// HasRooms says whether there is a LiveKit.
+func (g *Gateway) HasRooms() bool { return g.rooms != nil }
+
+// signalling is the address of a LiveKit that participants reach through the gateway, empty where they reach it themselves.
+// Over TLS they do not reach one without: browsers let no page of ours connect to it.
+func (g *Gateway) signalling() string {
+	at, err := g.cfg.Agents.LiveKit()
+	if err != nil {
+		return ""
+	}
+	plain, ok := strings.CutPrefix(at.URL, "ws://")
+	if !ok || at.Public != "" || !g.cfg.TLS.on() {
+		return ""
+	}
+	return "http://" + plain
 }
 
 // mirror is how a session asks for a room; nil without LiveKit.

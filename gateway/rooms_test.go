@@ -53,3 +53,26 @@ func TestWhereLiveKitIs(t *testing.T) {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
+
+// Over TLS participants reach a LiveKit without it through the gateway, unless the file says where.
+func TestWhoReachesLiveKitThroughUs(t *testing.T) {
+	t.Setenv("LIVEKIT_API_KEY", "key")
+	t.Setenv("LIVEKIT_API_SECRET", "secret")
+	for _, c := range []struct {
+		url, public string
+		tls         bool
+		want        string
+	}{
+		{"ws://127.0.0.1:7880", "", true, "http://127.0.0.1:7880"},
+		{"ws://127.0.0.1:7880", "", false, ""},
+		{"ws://127.0.0.1:7880", "wss://livekit.example", true, ""},
+		{"wss://livekit.example", "", true, ""},
+		{"", "", true, ""},
+	} {
+		t.Setenv("LIVEKIT_URL", c.url)
+		g := &Gateway{cfg: Config{TLS: TLS{Self: c.tls}, Agents: File{livekit: liveKitSpec{Public: c.public}}}}
+		if got := g.signalling(); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

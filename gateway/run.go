@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -150,12 +151,58 @@ func (r *run) Rewire(ctx context.Context, text []byte) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.put(ctx, w, text)
+}
+
+// put keeps a wiring, and puts it in force. mu is held.
+func (r *run) put(ctx context.Context, w *pipeline.Wiring, text []byte) error {
 	if r.file != "" {
 		if err := write(r.file, text); err != nil {
 			return fmt.Errorf("gateway: keep the wiring: %w", err)
 		}
 	}
 	return r.load(ctx, w, text)
+}
+
+// unwire takes a source's wires out of the wiring: with them, nothing else would feed their types any more. What else stands
+// in the wiring stays as it is.
+func (r *run) unwire(ctx context.Context, source string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text, err := without(source, r.wiring)
+	if err != nil || text == nil {
+		return err
+	}
+	w, err := pipeline.Parse(text)
+	if err != nil {
+		return err
+	}
+	return r.put(ctx, w, text)
+}
+
+// without is a wiring without the wires of a source; nil if it has none.
+func without(source string, wiring []byte) ([]byte, error) {
+	var all map[string]json.RawMessage
+	var wires []json.RawMessage
+	err := json.Unmarshal(wiring, &all)
+	if err == nil && all["wires"] != nil {
+		err = json.Unmarshal(all["wires"], &wires)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("gateway: unwire a source: %w", err)
+	}
+	left := slices.DeleteFunc(slices.Clone(wires), func(text json.RawMessage) bool {
+		var w struct{ FromZone, FromID string }
+		return json.Unmarshal(text, &w) == nil && w.FromZone == string(pipeline.ZoneSignal) && w.FromID == source
+	})
+	if len(left) == len(wires) {
+		return nil, nil
+	}
+	all["wires"], err = json.Marshal(left)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: unwire a source: %w", err)
+	}
+	return json.MarshalIndent(all, "", "  ")
 }
 
 // load puts a wiring in force. mu is held.

@@ -57,12 +57,23 @@ func (s *signals) through(id string, r signal.Raw) {
 		}
 	}
 	name, _ := json.Marshal(id) // a string always has a JSON
-	r.Metadata = signal.Set(r.Metadata, "sourceId", name)
+	r.Metadata = signal.Set(r.Metadata, sourceID, name)
 	s.hand(id, r)
 }
 
+// sourceID is the member of a signal's metadata that has the id of its source. Nobody else says that.
+const sourceID = "sourceId"
+
 // take takes a signal that came through none.
-func (s *signals) take(r signal.Raw) { s.hand("", r) }
+func (s *signals) take(r signal.Raw) {
+	for name := range signal.Members(r.Metadata) {
+		if string(name) == sourceID {
+			r.Metadata = signal.Set(r.Metadata, sourceID, json.RawMessage("null"))
+			break
+		}
+	}
+	s.hand("", r)
+}
 
 func (s *signals) hand(id string, r signal.Raw) {
 	text := r.Append(nil)

@@ -21,7 +21,10 @@ import (
 )
 
 // sources are the sources as the server shows them. It implements [server.Sources].
-type sources struct{ *source.Sources }
+type sources struct {
+	*source.Sources
+	run *run
+}
 
 var _ server.Sources = sources{}
 
@@ -51,7 +54,7 @@ func (g *Gateway) makeSources(r prometheus.Registerer) (sources, error) {
 		}
 		cfg.Keep = func(k source.Kept) error { return keepSources(file, k) }
 	}
-	return sources{source.New(cfg)}, nil
+	return sources{source.New(cfg), g.signals.run}, nil
 }
 
 func keepSources(file string, k source.Kept) error {
@@ -122,7 +125,10 @@ func (s sources) Add(ctx context.Context, name, url, key string) (any, error) {
 }
 
 func (s sources) Remove(ctx context.Context, id string) error {
-	return refused(s.Sources.Remove(ctx, id))
+	if err := s.Sources.Remove(ctx, id); err != nil {
+		return refused(err)
+	}
+	return s.run.unwire(ctx, id)
 }
 
 func (s sources) Connect(ctx context.Context, id string) (any, error) {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -85,11 +86,11 @@ func TestASourceFromItsAddressToTheStage(t *testing.T) {
 	}
 	for sourcesOf(t, sources())["remote:1"].State != "connected" {
 	}
-	_, _ = asked(t, "POST", base+"/api/signal", `{"id":"not wired","type":"x","source":"ci"}`)
+	_, _ = asked(t, "POST", base+"/api/signal", `{"id":"not wired","type":"x","source":"ci","metadata":{"sourceId":"remote:1"}}`)
 	say <- `{"id":"1","type":"x","source":"lamp","metadata":{"a":1,"sourceId":"local:ollama"}}`
 	say <- `{"id":"2","type":"x","source":"local:openclaw"}`
 	for _, want := range []string{
-		`"id":"not wired","type":"x"`, `"source":"lamp","metadata":{"a":1,"sourceId":"remote:1"}`, `"source":"remote:1","metadata":{"sourceId":"remote:1"}`,
+		`"source":"ci","metadata":{"sourceId":null}`, `"source":"lamp","metadata":{"a":1,"sourceId":"remote:1"}`, `"source":"remote:1","metadata":{"sourceId":"remote:1"}`,
 	} {
 		got := signals()
 		var r signal.Raw
@@ -184,6 +185,39 @@ func TestSourcesSurviveARestart(t *testing.T) {
 	}
 	if _, err := New(Config{Data: data}); err == nil || !strings.Contains(err.Error(), "sources that were added") {
 		t.Errorf("a file that is none: %v", err)
+	}
+}
+
+// The wires of a source that is removed go with it, and nothing else does.
+func TestARemovedSourceLeavesNoWires(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "wiring.json")
+	addr, _ := live(t, Config{Wiring: file})
+	base := "http://" + addr
+	for range 2 {
+		if status, text := asked(t, "POST", base+"/api/sources", `{"url":"ws://127.0.0.1:9"}`); status != 201 {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+	wire := func(id, from string) string {
+		return fmt.Sprintf(`{"id":%q,"fromZone":"signal","fromId":%q,"toZone":"signal-type","toId":"x"}`, id, from)
+	}
+	const rest = `{"choreographies":[{"id":"k","on":"x","when":{"a":{"gt":1}}}],"positions":{"here":{"x":1,"y":2}},"wires":[`
+	before := rest + wire("a", "remote:1") + "," + wire("b", "remote:2") + "," + wire("c", "remote:1") + `]}`
+	if status, text := asked(t, "PUT", base+"/api/wiring", before); status != 204 {
+		t.Fatalf("%d %s", status, text)
+	}
+	for _, x := range [][2]string{{"remote:1", rest + wire("b", "remote:2") + `]}`}, {"remote:2", rest + `]}`}} {
+		if status, text := asked(t, "DELETE", base+"/api/sources/"+x[0], ""); status != 204 {
+			t.Errorf("%d %s", status, text)
+		}
+		_, text := asked(t, "GET", base+"/api/wiring", "")
+		var got, want any
+		if json.Unmarshal([]byte(text), &got) != nil || json.Unmarshal([]byte(x[1]), &want) != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("without %s the wiring is %s, want %s", x[0], text, x[1])
+		}
+		if kept, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(kept)) != text {
+			t.Errorf("the file has %s, %v", kept, err)
+		}
 	}
 }
 

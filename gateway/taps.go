@@ -25,7 +25,7 @@ import (
 type taps struct {
 	hooks   *tap.Hooks
 	devices *midi.Folder
-	project string // folder of Claude Code's project
+	where   discovery.Config // all but the devices
 	tls     bool
 	log     *slog.Logger
 
@@ -37,7 +37,7 @@ type taps struct {
 func makeTaps(cfg Config) *taps {
 	t := &taps{
 		devices: midi.NewFolder(cmp.Or(cfg.MIDI, midi.Usual)),
-		project: cmp.Or(cfg.Project, "."),
+		where:   discovery.Config{Dir: cmp.Or(cfg.Project, ".")},
 		tls:     cfg.TLS.on(),
 		log:     cfg.Log.With("component", "taps"),
 	}
@@ -45,13 +45,15 @@ func makeTaps(cfg Config) *taps {
 	if err != nil {
 		program = "vela"
 	}
-	t.hooks = tap.New(tap.Config{Folder: func() (string, bool) { return discovery.ClaudeFolder(t.project) }, URL: t.hookURL, Program: program})
+	t.hooks = tap.New(tap.Config{Folder: func() (string, bool) { return discovery.ClaudeFolder(t.where.Dir) }, URL: t.hookURL, Program: program})
 	return t
 }
 
 // services is what may run on this machine, and whether it does.
 func (t *taps) services(ctx context.Context) []discovery.Service {
-	return discovery.Config{Dir: t.project, Devices: t.ports}.Look(ctx)
+	at := t.where
+	at.Devices = t.ports
+	return at.Look(ctx)
 }
 
 func (t *taps) ports() []discovery.Service {

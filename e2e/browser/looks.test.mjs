@@ -257,6 +257,20 @@ test('Tab in agent turns reaches the agent, the artifacts, and a question with a
   }
 });
 
+test('in the bar nothing stands on anything else, however wide it is', async (t) => {
+  const { page } = await meet(t, browser, vela, { viewport: { width: 1440, height: 800 } });
+  for (const width of [1440, 1280, 1101, 900, 800, 721]) {
+    await page.setViewportSize({ width, height: 800 });
+    const over = await page.evaluate(() => {
+      const parts = [...document.querySelectorAll('.bar > *, .bar .pick, .bar .tools > .button, .bar .fact')].map((e) => ({ e, ...e.getBoundingClientRect().toJSON() })).filter((p) => p.width > 1);
+      const apart = (a, b) => a.e.contains(b.e) || b.e.contains(a.e) || a.right <= b.left + 0.5 || b.right <= a.left + 0.5;
+      return parts.flatMap((a, i) => parts.slice(i + 1).flatMap((b) => (apart(a, b) ? [] : [`${a.e.className} and ${b.e.className}`])));
+    });
+    assert.deepEqual(over, [], `${width} px`);
+    assert.deepEqual(await sideways(page), [], `${width} px`);
+  }
+});
+
 test('the skip link leads to the talk control', async (t) => {
   const { page } = await visit(t, browser, vela);
   await page.keyboard.press('Tab');

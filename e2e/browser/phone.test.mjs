@@ -1,6 +1,11 @@
 // The page as a phone: the built program's page at /phone in a room of the real LiveKit server, with the built program as its agent.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { get } from 'node:https';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { after, before as first, test } from 'node:test';
+import { promisify } from 'node:util';
 import WebSocket from 'ws';
 import { afterwards } from './lib/afterwards.mjs';
 import { eventually, openPage, startBrowser } from './lib/browser.mjs';
@@ -8,7 +13,7 @@ import { barriers, faint, picture, sideways } from './lib/looks.mjs';
 import { startAgents } from './lib/models.mjs';
 import { brokenSocket, noGateway, Shown } from './lib/page.mjs';
 import { speak } from './lib/speech.mjs';
-import { startVela } from './lib/vela.mjs';
+import { program, startVela } from './lib/vela.mjs';
 import { key, secret, startLiveKit } from '../rooms/lib/livekit.mjs';
 import { lastSaid, startModel, toolsSince } from '../rooms/lib/model.mjs';
 
@@ -323,6 +328,37 @@ test('live mode pauses when nobody says anything, and is resumed with its conver
   await inRoom(phone);
   await phone.type('two');
   await phone.answered('You said two, after 1 others.');
+});
+
+test('a phone in the network: one link, over https, and all that it says to LiveKit goes through the gateway', async (t) => {
+  const lan = Object.values(networkInterfaces()).flat().find((a) => a.family === 'IPv4' && !a.internal).address;
+  const [hall, keys] = await Promise.all([startLiveKit({ media: lan }), promisify(execFile)(program, ['key'])]);
+  afterwards(t, () => hall.stop());
+  const gateway = await startVela(['--turns', 'agent', '--auth', 'keys', '--tls', 'self', '--invite', 'link'], '0.0.0.0:0', {
+    VELA_KEYS: keys.stdout.trim(), LIVEKIT_URL: hall.url, LIVEKIT_API_KEY: key, LIVEKIT_API_SECRET: secret, XDG_CONFIG_HOME: mkdtempSync(`${tmpdir()}/vela-lan-`),
+  });
+  afterwards(t, () => gateway.stop());
+  const link = await eventually(() => gateway.out.match(new RegExp(`https://${lan}:\\d+/phone#token=\\S+`))?.[0] ?? assert.fail(gateway.out), long);
+  const watch = await openPage(browser, link, { ignoreHTTPSErrors: true, viewport: { width: 390, height: 844 } }); // no other host: not LiveKit's either
+  afterwards(t, async () => {
+    try {
+      await watch.check();
+    } finally {
+      await watch.close();
+    }
+  });
+  const phone = new InFront(watch.page);
+  await phone.join('network', 'Ann');
+  await inRoom(phone);
+  await phone.type('good morning');
+  await phone.answered('You said: good morning');
+  await eventually(async () => assert.ok((await loudness(phone.page)) > 0.02, 'nothing is heard'), long);
+  const host = new URL(link).host;
+  const { status } = await fetch(`${hall.http}/rtc/validate`);
+  assert.equal(status, 401);
+  // Neither a foreign page nor another path gets through.
+  const ask = (path, headers = {}) => new Promise((answer, failed) => get(`https://${host}${path}`, { rejectUnauthorized: false, headers }, (r) => answer(r.resume().statusCode)).on('error', failed));
+  assert.deepEqual(await Promise.all([ask('/rtc/validate'), ask('/rtc/validate', { origin: 'https://evil.example' }), ask('/twirp/livekit.RoomService/ListRooms'), ask('/rtc/other')]), [401, 403, 404, 404]);
 });
 
 test('what keeps somebody out of a room is said in words', async (t) => {

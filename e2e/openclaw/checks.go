@@ -15,8 +15,10 @@ type drive struct {
 	claw    *claw
 	vela    *vela
 	session *session
-	rows    []row
-	bad     int
+
+	observed *observed // nil before it is
+	rows     []row
+	bad      int
 }
 
 // row is one line of the results.
@@ -38,7 +40,7 @@ func (d *drive) hold(what string, ok bool, format string, args ...any) {
 
 // checks are run in this order, on one session unless they say otherwise.
 func (d *drive) checks(ctx context.Context) error {
-	for _, check := range []func(context.Context) error{d.turn, d.tool, d.thoughts, d.failure, d.cancel, d.interrupt, d.two, d.crash, d.wrongToken, d.end} {
+	for _, check := range []func(context.Context) error{d.turn, d.tool, d.thoughts, d.failure, d.cancel, d.interrupt, d.two, d.observe, d.crash, d.overheardAgain, d.wrongToken, d.end} {
 		if err := check(ctx); err != nil {
 			return err
 		}

@@ -1,5 +1,6 @@
 // Command openclaw drives the built program, with an agent of the kind openclaw, against the real OpenClaw: turns, tool
-// calls, failures, cancels, and OpenClaw killed in the middle of an answer and started again. OpenClaw runs without
+// calls, failures, cancels, and OpenClaw killed in the middle of an answer and started again; and as a source of signals,
+// while another client drives it. OpenClaw runs without
 // network against a model of our own that answers by rote. It prints what it saw, -results keeps it, and it fails if
 // anything was not as it should be.
 //
@@ -55,6 +56,11 @@ func run(ctx context.Context, cache, program, results string) error {
 		return err
 	}
 	defer d.session.close()
+	defer func() {
+		if d.observed != nil && d.observed.stop != nil {
+			d.observed.stop()
+		}
+	}()
 	if err := d.checks(ctx); err != nil {
 		return fmt.Errorf("%w\nthe end of OpenClaw's log:\n%s", err, d.claw.tail())
 	}

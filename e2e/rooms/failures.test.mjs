@@ -123,6 +123,12 @@ test('a token is good for its own room alone, and for a participant', async () =
   assert.ok(!(await other.text()).includes('other'));
 });
 
+test('a token whose time is over, or has not come, lets nobody in', async () => {
+  const says = async (options) => (await fetch(`${livekit.http}/rtc/validate?access_token=${sign({ roomJoin: true, room: 'clock' }, options)}`)).status;
+  assert.deepEqual([await says({}), await says({ ttl: -120 }), await says({ from: 3600, ttl: 7200 })], [200, 401, 401]);
+  await assert.rejects(join(livekit.url, sign({ roomJoin: true, room: 'clock' }, { ttl: -120 })));
+});
+
 test('what the token endpoint does not take', async () => {
   const ask = (body, headers = { 'content-type': 'application/json' }) => fetch(`${vela.url}/api/livekit/token`, { method: 'POST', headers, body });
   const made = await ask('');

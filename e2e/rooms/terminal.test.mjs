@@ -34,7 +34,8 @@ test('join says a WAV file and prints the answer', async () => {
 
 test('check says what is wrong and what to do', async () => {
   const good = await run(['check']);
-  assert.deepEqual([good.code, good.out.match(/^ok/gm)?.length], [0, 5], good.out);
+  assert.deepEqual([good.code, good.out.match(/^ok/gm)?.length], [0, 6], good.out);
+  assert.match(good.out, /^ok +version +it is 1\.\d+\.\d+$/m);
   for (const [args, variables, says] of [
     [['check'], { LIVEKIT_URL: 'ws://127.0.0.1:9' }, /^wrong +address[^]*make livekit/m],
     [['check'], { LIVEKIT_API_SECRET: 'wrong-secret-wrong-secret-wrong-secret' }, /^wrong +key[^]*LIVEKIT_API_SECRET/m],

@@ -38,10 +38,13 @@ const (
 	Ollama     = "local:ollama"
 )
 
+// OpenClawAt is where OpenClaw listens unless somebody has moved it.
+const OpenClawAt = "127.0.0.1:18789"
+
 // Config says where to look. The zero value is where these services are unless somebody has moved them.
 type Config struct {
 	Dir      string // Claude Code works here or above; "." by default
-	OpenClaw string // host:port; 127.0.0.1:18789 by default
+	OpenClaw string // host:port; [OpenClawAt] by default
 	LMStudio string // base address; http://127.0.0.1:1234 by default
 	Ollama   string // base address; http://127.0.0.1:11434 by default
 
@@ -59,7 +62,7 @@ const maxList = 1 << 20
 func (c Config) Look(ctx context.Context) []Service {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Within, 300*time.Millisecond))
 	defer cancel()
-	address := cmp.Or(c.OpenClaw, "127.0.0.1:18789")
+	address := cmp.Or(c.OpenClaw, OpenClawAt)
 	all := []Service{
 		{ID: ClaudeCode, Label: "Claude Code", Protocol: "sse", URL: "/__signals__/stream"},
 		{ID: OpenClaw, Label: "OpenClaw", Protocol: "openclaw", URL: "ws://" + address, NeedsAPIKey: true},

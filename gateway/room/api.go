@@ -64,7 +64,7 @@ func (r *Rooms) Token(room, identity, name, metadata string, attributes map[stri
 	return r.cfg.Public, token, nil
 }
 
-// Address is where participants find LiveKit.
+// Address is where participants find LiveKit; empty where they reach it through the gateway.
 func (r *Rooms) Address() string { return r.cfg.Public }
 
 // ErrForged is returned for a webhook that LiveKit did not sign with our key.

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"github.com/livekit/protocol/auth"
 	"github.com/livekit/protocol/livekit"
 	lksdk "github.com/livekit/server-sdk-go/v2"
+	"google.golang.org/protobuf/proto"
+	"nhooyr.io/websocket"
 )
 
 // Finding is one thing that was looked at.
@@ -50,6 +53,8 @@ func Check(ctx context.Context, cfg Config, room string) []Finding {
 		return found
 	}
 	add("key", "it is taken", "")
+	says, do := version(ctx, &cfg)
+	add("version", says, do)
 	if err := mayJoin(ctx, cfg, room); err != nil {
 		add("permissions", err.Error(), "Look into the server's log: an old server, or a room that may not be made.")
 	} else {
@@ -65,6 +70,42 @@ func Check(ctx context.Context, cfg Config, room string) []Finding {
 		add("agent", says, do)
 	}
 	return found
+}
+
+// oldest is the version of LiveKit from which on it has all that rooms need: agents, text streams, RPC and attributes.
+var oldest = [2]int{1, 9}
+
+// version asks LiveKit for its version, and says what to do about an old one: it tells workers, so one registers, under a
+// name by which nobody asks for an agent.
+func version(ctx context.Context, cfg *Config) (says, do string) {
+	update := fmt.Sprintf("Bring LiveKit up to date: rooms need %d.%d or a later one.", oldest[0], oldest[1])
+	ctx, cancel := context.WithTimeout(ctx, registerTime)
+	defer cancel()
+	ws, err := dialAgents(ctx, cfg)
+	switch {
+	case errors.Is(err, errOld):
+		return "it knows no agents: it is an old one", update
+	case err != nil:
+		return "it takes no agent", "Look into the server's log."
+	}
+	defer ws.CloseNow()
+	b, err := proto.Marshal(registration("check-" + random()))
+	if err == nil {
+		err = ws.Write(ctx, websocket.MessageBinary, b)
+	}
+	for err == nil {
+		var m livekit.ServerMessage
+		if _, b, err = ws.Read(ctx); err != nil || proto.Unmarshal(b, &m) != nil || m.GetRegister() == nil {
+			continue
+		}
+		v := m.GetRegister().GetServerInfo().GetVersion()
+		var major, minor int
+		if n, _ := fmt.Sscanf(v, "%d.%d", &major, &minor); n < 2 || major < oldest[0] || major == oldest[0] && minor < oldest[1] {
+			return "it is " + cmp.Or(v, "an old one"), update
+		}
+		return "it is " + v, ""
+	}
+	return "it registers no agent", update
 }
 
 // clock says how far LiveKit's is ahead of ours.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -27,8 +26,6 @@ const (
 	connectTime = 8 * time.Second
 	maxBuffered = 1 << 20 // bytes that may be under way to LiveKit before a packet waits
 	maxPacket   = 60_000  // bytes: the SDK drops what is over 65,507 and says nothing
-	maxChats    = 16      // texts that may be coming in at once; more are not read
-	maxText     = 64 << 10
 	publishTime = 5 * time.Second
 )
 
@@ -42,8 +39,10 @@ type connection struct {
 	ctx   context.Context
 	track *lksdk.LocalTrack // nil where this build has no sound
 	enc   speech.Encoder
-	chats chan struct{} // a place for each text that is coming in
 	tasks sync.WaitGroup
+	stop  context.CancelFunc // ends watch
+	down  chan struct{}      // of size 1: the connection is being made again
+	reads chan struct{}      // closed when packets come to us
 
 	mu   sync.Mutex
 	up   chan struct{} // closed while the connection is there
@@ -54,19 +53,28 @@ type connection struct {
 // dial joins a room as an agent.
 func dial(ctx context.Context, r *Room, t ticket) (line, error) {
 	quiet()
-	c := &connection{from: r, ctx: ctx, chats: make(chan struct{}, maxChats), up: make(chan struct{})}
+	c := &connection{from: r, ctx: ctx, up: make(chan struct{}), down: make(chan struct{}, 1), reads: make(chan struct{})}
 	c.room = lksdk.NewRoom(c.callbacks())
+	c.sink = c.room.LocalParticipant
 	if err := c.register(); err != nil {
 		return nil, err
 	}
+	watching, stop := context.WithCancel(ctx)
+	c.stop = stop
+	c.tasks.Go(func() { c.watch(watching) })
 	err := c.room.JoinWithContextAndToken(ctx, t.url, t.token,
 		lksdk.WithAutoSubscribe(false), lksdk.WithConnectTimeout(connectTime), lksdk.WithDisableRegionDiscovery())
 	if err != nil {
+		stop()
+		c.tasks.Wait()
 		return nil, joinError(err)
 	}
 	c.setUp(true)
-	c.sink = c.room.LocalParticipant
 	c.sid = c.sink.SID()
+	if err := c.ready(ctx); err != nil {
+		c.close()
+		return nil, err
+	}
 	if err := c.publish(); err != nil {
 		c.close()
 		return nil, err
@@ -90,9 +98,102 @@ func joinError(err error) error {
 
 var (
 	errKey         = errors.New("room: LiveKit does not take our key: see that LIVEKIT_API_KEY and LIVEKIT_API_SECRET are those of the server at LIVEKIT_URL, and that both clocks agree")
+	errOld         = errors.New("room: LiveKit knows no agents: it is too old, or not LiveKit. Bring it up to date: vela livekit check says to what")
 	errNoRoom      = errors.New("room: LiveKit has no such room, and makes none")
 	errUnreachable = errors.New("room: LiveKit is not there: see that a server runs at LIVEKIT_URL")
 )
+
+// watch reads the packets of the connection itself, in place of the SDK, which is not safe with all that participants may
+// send (see chats). The SDK makes a peer connection for each time that it connects, and its channels some milliseconds later:
+// there is no event between the two, so watch looks while the connection is being made.
+func (c *connection) watch(ctx context.Context) {
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	var known *webrtc.PeerConnection
+	for {
+		if pc := c.sink.GetSubscriberPeerConnection(); pc != nil && pc != known {
+			known = pc
+			pc.OnDataChannel(c.read)
+		}
+		look := again.C
+		if c.isUp() {
+			look = nil
+		}
+		select {
+		case <-look:
+		case <-c.down:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// read reads a data channel: pion calls it for each, before anything comes on it.
+func (c *connection) read(channel *webrtc.DataChannel) {
+	said := new(chats)
+	channel.OnMessage(func(m webrtc.DataChannelMessage) { c.packet(said, m.Data) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.reads:
+	default:
+		close(c.reads)
+	}
+}
+
+// ready waits until what others send comes to us: the agent says that it listens behind this.
+func (c *connection) ready(ctx context.Context) error {
+	late := time.NewTimer(connectTime)
+	defer late.Stop()
+	select {
+	case <-c.reads:
+		return nil
+	case <-late.C:
+		return errLost
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// packet takes what a participant sent. What is nothing of ours is nobody's business here.
+func (c *connection) packet(said *chats, b []byte) {
+	var p livekit.DataPacket
+	from := ""
+	if proto.Unmarshal(b, &p) == nil {
+		from = p.GetParticipantIdentity()
+	}
+	if from == "" {
+		return
+	}
+	switch v := p.Value.(type) {
+	case *livekit.DataPacket_User:
+		if v.User.GetTopic() == topicEvents {
+			c.post(command{from, v.User.GetPayload()})
+		}
+	case *livekit.DataPacket_RpcRequest:
+		r := v.RpcRequest
+		c.room.OnRpcRequest(from, r.GetId(), r.GetMethod(), r.GetPayload(), time.Duration(r.GetResponseTimeoutMs())*time.Millisecond, r.GetVersion())
+	case *livekit.DataPacket_StreamHeader:
+		said.begin(from, v.StreamHeader)
+	case *livekit.DataPacket_StreamChunk:
+		said.add(from, v.StreamChunk)
+	case *livekit.DataPacket_StreamTrailer:
+		if text := said.end(from, v.StreamTrailer); text != "" {
+			c.post(typed{from, text})
+		}
+	}
+}
+
+func (c *connection) isUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.up:
+		return true
+	default:
+		return false
+	}
+}
 
 // publish makes the track on which answers are heard.
 func (c *connection) publish() (err error) {
@@ -135,7 +236,6 @@ func (c *connection) callbacks() *lksdk.RoomCallback {
 			},
 			OnTrackMuted:   func(pub lksdk.TrackPublication, _ lksdk.Participant) { c.post(muted{pub.SID(), true}) },
 			OnTrackUnmuted: func(pub lksdk.TrackPublication, _ lksdk.Participant) { c.post(muted{pub.SID(), false}) },
-			OnDataPacket:   c.data,
 		},
 	}
 }
@@ -143,6 +243,10 @@ func (c *connection) callbacks() *lksdk.RoomCallback {
 func (c *connection) reconnecting() {
 	c.from.log.Info("connection lost, and made again")
 	c.setUp(false)
+	select {
+	case c.down <- struct{}{}:
+	default:
+	}
 }
 
 // reconnected follows a connection that was made again. LiveKit gives us another SID when it has forgotten us, after its
@@ -195,42 +299,14 @@ func (t remoteTrack) read() (*rtp.Packet, error) {
 	return p, err
 }
 
-// data takes a packet of a participant's. What is no command of ours is nobody's business here.
-func (c *connection) data(p lksdk.DataPacket, params lksdk.DataReceiveParams) {
-	u, ok := p.(*lksdk.UserDataPacket)
-	if ok && u.Topic == topicEvents && params.SenderIdentity != "" {
-		c.post(command{params.SenderIdentity, u.Payload})
-	}
-}
-
-// register offers what participants may send and call. It is done before joining, or early ones are lost.
+// register offers what participants may call. It is done before joining, or early ones are lost.
 func (c *connection) register() error {
-	if err := c.room.RegisterTextStreamHandler(topicChat, c.chat); err != nil {
-		return fmt.Errorf("room: %w", err)
-	}
 	for _, method := range methods {
 		if err := c.room.RegisterRpcCtxMethod(method, c.method(method)); err != nil {
 			return fmt.Errorf("room: %w", err)
 		}
 	}
 	return nil
-}
-
-// chat reads a text, up to a bound: what is behind that is let go of.
-func (c *connection) chat(reader *lksdk.TextStreamReader, identity string) {
-	select {
-	case c.chats <- struct{}{}:
-		defer func() { <-c.chats }()
-	default:
-		return
-	}
-	text, err := io.ReadAll(io.LimitReader(reader, maxText+1))
-	if err != nil || len(text) > maxText {
-		return
-	}
-	if said := strings.TrimSpace(string(text)); said != "" {
-		c.post(typed{identity, said})
-	}
 }
 
 // method calls the session.
@@ -394,6 +470,7 @@ func (c *connection) excuse(identities []string, why string) {
 
 // close implements [line].
 func (c *connection) close() {
+	c.stop()
 	c.room.Disconnect()
 	c.tasks.Wait()
 }

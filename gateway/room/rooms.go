@@ -8,7 +8,7 @@
 // other side: a participant as a phone is one.
 //
 // Inside a room: microphone.go is what is heard, player.go what is to be heard and how much of it was; peer.go is the
-// room before the session, calls.go what participants may call by RPC. All else that is said goes through publisher.go,
+// room before the session, calls.go what participants may call by RPC, chats.go what they may write. All else that is said goes through publisher.go,
 // in order, as packets that render.go makes.
 package room
 
@@ -33,6 +33,7 @@ type Config struct {
 	Key    string // the API key
 	Secret string // what goes with it: never logged, never told
 	Public string // the address that participants are told; default URL
+	Behind bool   // participants reach LiveKit through the gateway: they are told no address, and Public counts for nothing
 
 	// Agent is the name by which LiveKit dispatches us. Empty: into every room that begins.
 	Agent string
@@ -94,6 +95,9 @@ func New(cfg Config) *Rooms {
 	cfg.Empty = cmp.Or(cfg.Empty, time.Minute)
 	cfg.MaxRooms = cmp.Or(cfg.MaxRooms, 100)
 	cfg.Public = cmp.Or(cfg.Public, cfg.URL)
+	if cfg.Behind {
+		cfg.Public = ""
+	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}

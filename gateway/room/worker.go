@@ -61,32 +61,15 @@ func (r *Rooms) work(ctx context.Context) {
 
 // register is one registration's life; there is called once it is taken.
 func (r *Rooms) register(ctx context.Context, there func()) error {
-	token, err := auth.NewAccessToken(r.cfg.Key, r.cfg.Secret).SetValidFor(agentTTL).SetVideoGrant(&auth.VideoGrant{Agent: true}).ToJWT()
-	if err != nil {
-		return fmt.Errorf("room: token: %w", err)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	dialing, late := context.WithTimeout(ctx, registerTime)
-	ws, resp, err := websocket.Dial(dialing, strings.TrimSuffix(r.cfg.URL, "/")+"/agent?protocol=1", &websocket.DialOptions{
-		HTTPHeader: http.Header{"Authorization": {"Bearer " + token}},
-	})
-	late()
-	switch {
-	case err != nil && resp != nil && resp.StatusCode == http.StatusUnauthorized:
-		return errKey
-	case err != nil:
-		return errUnreachable
+	ws, err := dialAgents(ctx, &r.cfg)
+	if err != nil {
+		return err
 	}
 	defer ws.CloseNow()
-	ws.SetReadLimit(maxJob)
 	w := &worker{rooms: r, ws: ws, out: make(chan *livekit.WorkerMessage, 64)}
-	w.say(&livekit.WorkerMessage{Message: &livekit.WorkerMessage_Register{Register: &livekit.RegisterWorkerRequest{
-		Type: livekit.JobType_JT_ROOM, AgentName: r.cfg.Agent, Version: workerVersion, PingInterval: uint32(loadEvery.Seconds()),
-		AllowedPermissions: &livekit.ParticipantPermission{
-			CanPublish: true, CanSubscribe: true, CanPublishData: true, CanUpdateMetadata: true, Agent: true,
-		},
-	}}})
+	w.say(registration(r.cfg.Agent))
 	w.tasks.Go(func() {
 		w.write(ctx)
 		cancel()
@@ -95,6 +78,39 @@ func (r *Rooms) register(ctx context.Context, there func()) error {
 	cancel()
 	w.tasks.Wait()
 	return err
+}
+
+// dialAgents opens the socket of a worker. Its error says what to do.
+func dialAgents(ctx context.Context, cfg *Config) (*websocket.Conn, error) {
+	token, err := auth.NewAccessToken(cfg.Key, cfg.Secret).SetValidFor(agentTTL).SetVideoGrant(&auth.VideoGrant{Agent: true}).ToJWT()
+	if err != nil {
+		return nil, fmt.Errorf("room: token: %w", err)
+	}
+	ctx, late := context.WithTimeout(ctx, registerTime)
+	defer late()
+	ws, resp, err := websocket.Dial(ctx, strings.TrimSuffix(cfg.URL, "/")+"/agent?protocol=1", &websocket.DialOptions{
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + token}},
+	})
+	switch {
+	case err == nil:
+		ws.SetReadLimit(maxJob)
+		return ws, nil
+	case resp != nil && resp.StatusCode == http.StatusUnauthorized:
+		return nil, errKey
+	case resp != nil && resp.StatusCode == http.StatusNotFound:
+		return nil, errOld
+	}
+	return nil, errUnreachable
+}
+
+// registration offers a worker of that name.
+func registration(agent string) *livekit.WorkerMessage {
+	return &livekit.WorkerMessage{Message: &livekit.WorkerMessage_Register{Register: &livekit.RegisterWorkerRequest{
+		Type: livekit.JobType_JT_ROOM, AgentName: agent, Version: workerVersion, PingInterval: uint32(loadEvery.Seconds()),
+		AllowedPermissions: &livekit.ParticipantPermission{
+			CanPublish: true, CanSubscribe: true, CanPublishData: true, CanUpdateMetadata: true, Agent: true,
+		},
+	}}}
 }
 
 // say puts a message behind those that wait. One for which there is no room is dropped: LiveKit takes nothing.

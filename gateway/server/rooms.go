@@ -19,14 +19,14 @@ import (
 
 // Rooms is what the server offers of LiveKit's rooms.
 type Rooms interface {
-	// Token lets a participant into one room, and says where that is. What is empty is made up. What they say there is taken
+	// Token lets a participant into one room, and says where that is; no address stands for our own. What is empty is made up. What they say there is taken
 	// from the pass; nil counts nothing. It returns auth.ErrSessions when the pass has no place for them, and auth.ErrExpired.
 	Token(room, identity, name, metadata string, attributes map[string]string, pass *auth.Pass) (url, token string, err error)
 	// Join brings an agent into a room, unless one is there.
 	Join(room string) error
 	// Webhook takes what LiveKit tells. It reads and checks the request itself: an error means that LiveKit did not send it.
 	Webhook(*http.Request) error
-	// Address is where participants find LiveKit: what a page has to be allowed to connect to.
+	// Address is where participants find LiveKit: what a page has to be allowed to connect to. Empty: at our own address.
 	Address() string
 }
 
@@ -91,6 +91,9 @@ func (s *Server) serveRoomToken(c echo.Context) error {
 		return s.unauthorized(c, tokenReasons[auth.ErrExpired], notYou)
 	case err != nil:
 		return err
+	}
+	if url == "" {
+		url = "ws" + strings.TrimPrefix(c.Scheme(), "http") + "://" + c.Request().Host // a host that is ours: see ownHostOnly
 	}
 	return c.JSON(http.StatusCreated, roomTokenAnswer{url, token})
 }

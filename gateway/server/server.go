@@ -4,8 +4,8 @@
 // socket (socket.go), which is a [session.Peer]; what waits to be written to it stands in its outbox (outbox.go);
 // sessions.go counts the sessions that run and waits for them; access.go says which pages may come in and auth.go who,
 // by what credential.go finds in a request; signals.go takes signals and streams them, signaller.go has them in a socket, run.go
-// is what they set off, sources.go where else they come from; tokens.go
-// makes tokens, rooms.go is what LiveKit and its participants ask for, tls.go is for listening with a certificate.
+// is what they set off, sources.go where else they come from; tokens.go makes tokens, rooms.go is what LiveKit and its
+// participants ask for, rtc.go what is passed on to it, tls.go is for listening with a certificate.
 package server
 
 import (
@@ -54,6 +54,7 @@ type Config struct {
 	Log         *slog.Logger              // nil discards
 	Metrics     *prometheus.Registry      // nil: a new one
 	Rooms       Rooms                     // nil: there is no LiveKit
+	Signalling  string                    // http address of a LiveKit that participants reach through us; empty: they reach it themselves
 }
 
 // NewSession is what the server knows of a session that a client asks for.
@@ -151,6 +152,7 @@ func (s *Server) routes() {
 		return c.JSON(http.StatusOK, s.cfg.Agents(c.Request().Context()))
 	})
 	s.rooms()
+	s.rtc()
 	if s.cfg.Discover != nil {
 		e.GET("/api/discover/local", func(c echo.Context) error {
 			return c.JSON(http.StatusOK, s.cfg.Discover(c.Request().Context()))

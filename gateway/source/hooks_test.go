@@ -80,8 +80,8 @@ func TestHooksThatCannotBe(t *testing.T) {
 				if x.hooks.installing == nil {
 					w.must(w.Disconnect(t.Context(), ClaudeCodeID))
 				}
-				if got := w.after(time.Second, ClaudeCodeID); got != x.want {
-					t.Errorf("it is %q, want %q", got, x.want)
+				if got := w.after(time.Second, ClaudeCodeID); got != x.want || x.hooks.removes != 1 {
+					t.Errorf("it is %q, want %q; hooks were taken out %d times", got, x.want, x.hooks.removes)
 				}
 			})
 		})

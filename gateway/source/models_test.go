@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,7 +76,7 @@ func TestAProbeTellsModelsFromEvents(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := newNetwork(t)
 				n.serve("x.test", func(w http.ResponseWriter, r *http.Request) {
-					if strings.HasSuffix(r.URL.Path, "/v1/models") {
+					if r.URL.Path == "/v1/models" {
 						x.list(w, r)
 						return
 					}
@@ -224,6 +225,28 @@ func TestPromptsAreStopped(t *testing.T) {
 	}
 }
 
+// One check that fails says nothing, however often that happens.
+func TestASlowModelServerIsNotGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		var lists atomic.Int32
+		answer := openAIServer(t, twoModels, 0)
+		n.serve("x.test", func(w http.ResponseWriter, r *http.Request) {
+			if lists.Add(1)%2 == 0 {
+				<-r.Context().Done() // busy
+				return
+			}
+			answer(w, r)
+		})
+		w, id := n.added("http://x.test", "")
+		for lists.Load() < 20 {
+			if got := w.after(newsEvery, id); got != "connected" {
+				t.Fatalf("it is %q after %d checks", got, lists.Load())
+			}
+		}
+	})
+}
+
 // A server that is gone is noticed, though nobody asks it anything, and so is that it is there again.
 func TestAModelServerIsLookedAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -253,12 +276,14 @@ func TestAnthropic(t *testing.T) {
 		key    string
 		models func(w http.ResponseWriter)
 		want   string
+		query  string
 	}{
-		"with a list":        {"secret", list, "connected claude-a,claude-b"},
-		"without one":        {"secret", func(w http.ResponseWriter) { w.WriteHeader(404) }, "connected "},
-		"with a wrong key":   {"wrong", func(w http.ResponseWriter) { w.WriteHeader(401) }, "error The source does not accept the key, or wants one. Set the right key. "},
-		"without a key":      {"", list, "error Anthropic wants a key. Set it first. "},
-		"with another thing": {"secret", func(w http.ResponseWriter) { write(w, "hello") }, "connected "},
+		"with a list":        {"secret", list, "connected claude-a,claude-b", ""},
+		"without one":        {"secret", func(w http.ResponseWriter) { w.WriteHeader(404) }, "connected ", ""},
+		"with a wrong key":   {"wrong", func(w http.ResponseWriter) { w.WriteHeader(401) }, "error The source does not accept the key, or wants one. Set the right key. ", ""},
+		"without a key":      {"", list, "error Anthropic wants a key. Set it first. ", ""},
+		"with another thing": {"secret", func(w http.ResponseWriter) { write(w, "hello") }, "connected ", ""},
+		"with a query":       {"secret", list, "error " + errNoModels.words + " ", "?a=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -283,7 +308,7 @@ func TestAnthropic(t *testing.T) {
 						write(w, "event: "+e.Type+"\ndata: "+event+"\n\n")
 					}
 				})
-				w, id := n.added("http://anthropic.test", x.key)
+				w, id := n.added("http://anthropic.test"+x.query, x.key)
 				synctest.Wait()
 				s := w.source(id)
 				if got := strings.TrimSpace(string(s.State)+" "+s.Error) + " " + strings.Join(s.Models, ","); got != x.want {

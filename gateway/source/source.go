@@ -1,10 +1,13 @@
 // Package source listens to agents that somebody else runs, and makes signals of what they say.
 //
-// Start at [Detect], which tells from an address how to speak to a source, and at [Registry], which knows all sources
-// and how they are. What comes from a source goes through the parser of its protocol: [Plain] for signals as they are,
-// [OpenClaw] for its frames, [Exchange] for the answers of models, [ParseHook] for Claude Code's hooks. A [Link] keeps a
-// connection, and takes it up again. The formats of vendors are read in the packages below turn; here they become whole
-// signals, each of which is valid.
+// Start at [Sources], which keeps them: the goroutine of [Sources.Run] owns what is known of all, in a [Registry], and each
+// source that is connected has goroutines of its own. A [Link] keeps a connection, and takes it up again; which kind it is,
+// [Detect] tells from the address. What comes goes through the parser of its protocol: [Plain] for signals as they are,
+// [OpenClaw] for its frames, [Exchange] for the answers of models, [Stamp.ParseHook] for Claude Code's hooks. The formats
+// of vendors are read in the packages below turn; here they become whole signals, each of which is valid.
+//
+// The files: sources.go is what may be asked for, keeper.go the state behind it, child.go one source at work, dialer.go how
+// it is connected, websocket.go, events.go and models.go the ways of doing so, gate.go what it may send.
 //
 // An address may come from anybody: [Dialer] connects to none that is dangerous.
 package source

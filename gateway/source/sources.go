@@ -156,6 +156,15 @@ func (s *Sources) List(ctx context.Context) (all []Source, err error) {
 	return all, err
 }
 
+// Access is one source and its key, for whoever asks its model without listening to it. The key is for nobody else.
+func (s *Sources) Access(ctx context.Context, id string) (now Source, key string, err error) {
+	now, err = s.change(ctx, id, func(k *keeper) error {
+		key = k.Key(id)
+		return nil
+	})
+	return now, key, err
+}
+
 // Watch yields all sources as they are now, and again whenever something has changed, at most twice a second, until ctx is
 // done or Run ends. Who is slow misses what is old.
 func (s *Sources) Watch(ctx context.Context) iter.Seq[[]Source] {

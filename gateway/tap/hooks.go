@@ -101,6 +101,9 @@ func (h *Hooks) Install(context.Context) error {
 		return nil
 	}
 	s, err := parseSettings(text)
+	if err == nil {
+		err = s.allows(url)
+	}
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,8 @@ func TestHooksGoInBesideTheUsers(t *testing.T) {
 }
 
 func TestAfterwardsTheFileIsAsBefore(t *testing.T) {
-	for _, before := range []string{"{}", "{ }\n", "{\n}\n", `{"a":1}`, userSettings, `{"hooks":{}}`, `{"hooks":{"Stop":[]}}`, "{\r\n  \"a\": 1\r\n}\r\n", "{\"a\":\"\xff\"}"} {
+	for _, before := range []string{"{}", "{ }\n", "{\n}\n", `{"a":1}`, userSettings, `{"hooks":{}}`, `{"hooks":{"Stop":[]}}`,
+		`{"allowedHttpHookUrls":["https://example.org/*","http://127.0.0.1:8080/*"],"disableAllHooks":false}`, "{\r\n  \"a\": 1\r\n}\r\n", "{\"a\":\"\xff\"}"} {
 		folder, file := project(t, before)
 		h := hooksFor(folder)
 		install(t, h)
@@ -269,6 +270,9 @@ func TestFilesThatAreLeftAlone(t *testing.T) {
 		"start":          {`{"hooks":{"SessionStart":1}}`, "no list"},
 		"twice":          {`{"hooks":{},"hooks":{}}`, "stands twice"},
 		"event twice":    {`{"hooks":{"Stop":[],"Stop":[]}}`, "stands twice"},
+		"hooks off":      {`{"disableAllHooks":true}`, "turns all hooks off"},
+		"not to us":      {`{"allowedHttpHookUrls":["https://example.org/*","http://127.0.0.1:80*/x",7]}`, "allows no hooks to this gateway"},
+		"to nobody":      {`{"allowedHttpHookUrls":[]}`, "allows no hooks to this gateway"},
 		"deep":           {strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), "not JSON"},
 		"long":           {`{"a":"` + strings.Repeat("a", maxSettings) + `"}`, "longer than"},
 	} {

@@ -3,6 +3,7 @@ package tap
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -105,6 +106,38 @@ func (s *settings) hooks() (*hujson.Object, error) {
 		return nil, refusal("The hooks in Claude Code's settings.local.json are no object. Put them right first." + left)
 	}
 	return o, nil
+}
+
+// allows is nil if hooks to this address would be called, as far as this file says so.
+func (s *settings) allows(url string) error {
+	off, err := member(s.root, "disableAllHooks")
+	if err != nil {
+		return err
+	}
+	if v, ok := valueOf(off).(hujson.Literal); ok && v.Kind() == 't' {
+		return refusal("Claude Code's settings.local.json turns all hooks off, by disableAllHooks. Turn them on first." + left)
+	}
+	allowed, err := member(s.root, "allowedHttpHookUrls")
+	list, ok := valueOf(allowed).(*hujson.Array)
+	if err != nil || !ok {
+		return err
+	}
+	for _, e := range list.Elements {
+		if v, ok := e.Value.(hujson.Literal); ok && v.Kind() == '"' && fits(v.String(), url) {
+			return nil
+		}
+	}
+	return refusal("Claude Code's settings.local.json allows no hooks to this gateway. Add its address, with /* behind it, to allowedHttpHookUrls first." + left)
+}
+
+// fits compares an address with a pattern, in which a star stands for anything.
+func fits(pattern, url string) bool {
+	parts := strings.Split(pattern, "*")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	ok, err := regexp.MatchString("^"+strings.Join(parts, ".*")+"$", url)
+	return ok && err == nil
 }
 
 // member is the value of that name, nil where there is none. Of two it would be unclear which one counts.

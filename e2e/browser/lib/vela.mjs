@@ -21,15 +21,15 @@ export async function startVela(args = [], addr = '127.0.0.1:0', variables = {})
     running.delete(child);
     return { code, signal };
   });
-  const vela = { host: '', url: '', log: '', stop, kill };
+  const vela = { host: '', url: '', out: '', log: '', stop, kill };
   child.stderr.setEncoding('utf8').on('data', (text) => (vela.log += text));
   vela.url = await new Promise((resolve, reject) => {
     let out = '';
     child.on('error', reject);
     gone.then(({ code }) => reject(new Error(`vela serve ended with ${code}: ${vela.log}`)));
     child.stdout.setEncoding('utf8').on('data', (text) => {
-      out += text;
-      const line = /^Vela is at (http:\/\/\S+)\n/m.exec(out);
+      vela.out = out += text;
+      const line = /^Vela is at (https?:\/\/\S+)\n/m.exec(out);
       if (line) resolve(line[1]);
     });
   });

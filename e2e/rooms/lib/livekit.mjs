@@ -17,12 +17,13 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 export async function startLiveKit({ port, udp, webhook, media = '127.0.0.1' } = {}) {
   port ??= await freePort();
   udp ??= await freeUDPPort();
+  const loopback = media.startsWith('127.');
   const config = {
     port,
     bind_addresses: ['127.0.0.1'],
     rtc: {
-      udp_port: udp, tcp_port: 0, use_external_ip: false, node_ip: media, enable_loopback_candidate: true,
-      interfaces: { includes: ['lo'] }, stun_servers: ['127.0.0.1:3478'], use_ice_lite: media !== '127.0.0.1',
+      udp_port: udp, tcp_port: 0, use_external_ip: false, node_ip: media,
+      ...(loopback && { enable_loopback_candidate: true, interfaces: { includes: ['lo'] } }), stun_servers: ['127.0.0.1:3478'], use_ice_lite: loopback && media !== '127.0.0.1',
     },
     keys: { [key]: secret },
     logging: { level: 'warn' },
@@ -70,10 +71,10 @@ async function freeUDPPort() {
 }
 
 /** A token as LiveKit's own tools make them, with any grant. */
-export function sign(grant, { identity = 'e2e', apiKey = key, apiSecret = secret, ttl = 600, kind, sha256 } = {}) {
+export function sign(grant, { identity = 'e2e', apiKey = key, apiSecret = secret, ttl = 600, from = -10, kind, sha256 } = {}) {
   const now = Math.floor(Date.now() / 1000);
   const part = (object) => Buffer.from(JSON.stringify(object)).toString('base64url');
-  const body = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ iss: apiKey, sub: identity, nbf: now - 10, exp: now + ttl, video: grant, kind, sha256 })}`;
+  const body = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ iss: apiKey, sub: identity, nbf: now + from, exp: now + ttl, video: grant, kind, sha256 })}`;
   return `${body}.${createHmac('sha256', apiSecret).update(body).digest('base64url')}`;
 }
 

@@ -23,7 +23,11 @@ func (c *serveCmd) invite(w io.Writer, g *gateway.Gateway, listens net.Addr) err
 	if err != nil {
 		return err
 	}
-	links := links(g.URL(listens), gateway.Addresses(c.Addr), token)
+	page := "/"
+	if g.HasRooms() {
+		page = "/phone" // which has all that the other one has, and the sound of a telephone
+	}
+	links := links(g.URL(listens), gateway.Addresses(c.Addr), page+"#token="+token)
 	fmt.Fprintf(w, "\nOn a phone in this network, open or scan what follows. It is good until %s; whoever has it can talk here.\n"+
 		"The browser will not know the certificate: go on if it shows the fingerprint above.\n", expires.Local().Format("15:04"))
 	for i, link := range links {
@@ -38,16 +42,16 @@ func (c *serveCmd) invite(w io.Writer, g *gateway.Gateway, listens net.Addr) err
 	return nil
 }
 
-// links are the page's address at each of the addresses; at the one it has by itself if there are none.
-func links(page string, at []netip.Addr, token string) []string {
+// links are the address of a page at each of the addresses; at the one that we have by ourselves if there are none.
+func links(own string, at []netip.Addr, page string) []string {
 	if len(at) == 0 {
-		return []string{page + "/#token=" + token}
+		return []string{own + page}
 	}
-	scheme, rest, _ := strings.Cut(page, "://")
+	scheme, rest, _ := strings.Cut(own, "://")
 	_, port, _ := net.SplitHostPort(rest)
 	var all []string
 	for _, a := range at {
-		all = append(all, scheme+"://"+net.JoinHostPort(a.String(), port)+"/#token="+token)
+		all = append(all, scheme+"://"+net.JoinHostPort(a.String(), port)+page)
 	}
 	return all
 }

@@ -26,7 +26,8 @@ type tapCmd struct {
 // Help is shown by vela tap --help.
 func (c *tapCmd) Help() string {
 	return `The program runs as if nobody listened: its input, its output, its signals and its exit code are its own, and a gateway
-that is not there neither stops nor slows it. Each line that it prints becomes a signal:
+that is not there neither stops nor slows it. Its output goes through a pipe, so it finds no terminal there. Each line that it
+prints becomes a signal:
 
 JSON of a well-known type, such as {"type": "tool_call", "toolName": "ls", "agentId": "me"}, as it is; other JSON as a
 text_delta; what is no JSON is left out. With --raw a line with "Error:", "Exception:" or "FAILED" becomes an error, one

@@ -167,24 +167,22 @@ export class SignalRows {
     const whole = length * this.#rowHeight;
     const moved = (timeline.gone - this.#gone) * this.#rowHeight;
     this.#gone = timeline.gone;
-    if (timeline.version === this.#drawn && this.#root.scrollTop === this.#top) return;
+    if (timeline.version === this.#drawn) return;
     this.#drawn = timeline.version;
     if (whole !== this.#drawnHeight) {
       this.#all.style.height = `${whole}px`;
       this.#root.setAttribute('aria-rowcount', String(length));
       this.#drawnHeight = whole;
     }
-    const top = timeline.hold ? Math.max(0, this.#root.scrollTop - moved) : Math.max(0, whole - this.#height);
-    this.#scroll(top);
+    this.#scroll(timeline.hold ? this.#top - moved : whole);
     this.#fill(timeline.length);
   }
 
   /** Brings a row into sight. */
   reveal(index: number): void {
     const top = index * this.#rowHeight;
-    const { scrollTop } = this.#root;
-    if (top < scrollTop) this.#scroll(top);
-    else if (top + this.#rowHeight > scrollTop + this.#height) this.#scroll(top + this.#rowHeight - this.#height);
+    if (top < this.#top) this.#scroll(top);
+    else if (top + this.#rowHeight > this.#top + this.#height) this.#scroll(top + this.#rowHeight - this.#height);
     this.#drawn = -1;
     this.draw();
   }
@@ -224,16 +222,19 @@ export class SignalRows {
     return { selected, episode: { correlation, first: members[0]!.number, last: members.at(-1)!.number } };
   }
 
+  /** Without asking the browser where it is, which would have it lay out everything first. */
   #scroll(top: number): void {
-    if (top !== this.#root.scrollTop) this.#root.scrollTop = top;
-    // What the browser made of it: it has an end, and may round.
-    this.#top = this.#root.scrollTop;
+    const end = Math.max(0, this.#drawnHeight - this.#height);
+    const to = Math.min(end, Math.max(0, top));
+    if (to === this.#top) return;
+    this.#top = to;
+    this.#root.scrollTop = to;
   }
 
   #onScroll(): void {
     const { timeline } = this.#watch;
     const { scrollTop } = this.#root;
-    if (Math.abs(scrollTop - this.#top) < 1) return; // our own
+    if (Math.abs(scrollTop - this.#top) <= 1) return; // our own, which the browser may round
     const atEnd = scrollTop + this.#height >= timeline.length * this.#rowHeight - this.#rowHeight / 2;
     if (!timeline.hold && !atEnd) this.#stand();
     else if (timeline.hold === 'scrolled' && atEnd && scrollTop > this.#top) timeline.follow();
