@@ -167,7 +167,8 @@ func TestASessionShowsWhatOthersDo(t *testing.T) {
 func TestWhatCannotBeEmitted(t *testing.T) {
 	s := &signals{}
 	for name, m := range map[string]protocol.SignalEmit{
-		"another type":         {SignalType: "tool_call", Payload: json.RawMessage(`{}`)},
+		"another type":         {SignalType: "deploy", Payload: json.RawMessage(`{}`)},
+		"an agent's":           {SignalType: "tool_call", Payload: json.RawMessage(`{"toolName":"x","agentId":"y"}`)},
 		"no type":              {Payload: json.RawMessage(`{}`)},
 		"half a type":          {SignalType: "user.", Payload: json.RawMessage(`{}`)},
 		"a long type":          {SignalType: "user." + strings.Repeat("x", 124), Payload: json.RawMessage(`{}`)},

@@ -240,6 +240,10 @@ func FuzzReplay(f *testing.F) {
 		f.Add([]byte(spoken + asked + voice + "\n"))
 		f.Add([]byte(spoken + asked + said + voice + "\n"))
 	}
+	const followed = `{"at":4,"in":{"kind":"followed","source":"s","type":"tool_call","signal":{"toolName":"Read","agentId":"a","callId":"c","input":{"path":"x"}}}}` + "\n" +
+		`{"at":5,"in":{"kind":"followed","source":"s","type":"tool_result","signal":{"toolName":"Read","agentId":"a","callId":"c","success":false}}}` + "\n"
+	f.Add([]byte(spoken + followed))
+	f.Add([]byte(strings.Replace(spoken, `"settings":{`, `"settings":{"follow":["s"],`, 1) + followed + asked + followed))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _ = session.Replay(bytes.NewReader(b), deterministic.Engine{}, nil)
 	})

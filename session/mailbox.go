@@ -40,7 +40,7 @@ type (
 	// [Followed] is what a source's agent does that is followed.
 
 	// heard is what the recogniser has made of the utterance; said is what the engine yields (answer.go, hearing.go), and
-	// piece what is spoken of its answer (voice.go), or, as filled, of a phrase (filler.go).
+	// piece what is spoken of its answer (synthesis.go), or, as filled, of a phrase (filler.go).
 
 	// taken says that the recogniser took the frame that was offered to it.
 	taken struct{}

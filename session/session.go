@@ -14,12 +14,13 @@
 //
 // The files: mailbox.go is the one way in, peers.go who sits where, fsm.go the table of phases, settings.go what is in
 // force, client.go what clients ask for, hearing.go and answer.go the two halves of a turn, voice.go the sound of an
-// answer and filler.go what is said while there is none, handsfree.go how speech begins and ends by itself, hold.go what
-// it does to an answer, opus.go how sound may be written, tools.go and approvals.go what an agent does and may do on the
-// way, activity.go what is seen of that and follow.go of other agents, observe.go who else is shown a turn, history.go what is remembered, events.go the
-// numbered events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a
-// session beyond its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is
-// how much a client may say, times.go, metrics.go and trace.go say where the time went.
+// answer, synthesis.go who makes it, playback.go when it goes out and what of it was heard, filler.go what is said while
+// there is none, handsfree.go how speech begins and ends by itself, hold.go what it does to an answer, opus.go how sound may
+// be written, tools.go and approvals.go what an agent does and may do on the way, activity.go what is seen of that and
+// follow.go of other agents, observe.go who else is shown a turn, history.go what is remembered, events.go the numbered
+// events on their way out, errors.go the one place where an error becomes words for a client. store.go keeps a session beyond
+// its process, journal.go writes down what the mailbox took and replay.go runs that again; allowance.go is how much a client
+// may say, times.go, metrics.go and trace.go say where the time went.
 package session
 
 import (

@@ -150,6 +150,9 @@ func (w *scribe) take(l journalLine) error {
 	case "malformed":
 		w.flush()
 		w.malformed(in.Peer, in.Ref)
+	case "followed":
+		w.flush()
+		w.stop("From here on the session shows what agents of other sources do.")
 	case "end":
 		w.flush()
 		w.stop("The session ended with its process here.")

@@ -125,11 +125,12 @@ func TestFromJournalRefuses(t *testing.T) {
 		}
 	}
 	for journal, has := range map[string]string{
-		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"at":5,"in":{"ki`:                             "connect as p1 turns=agent protocol=vela.v2\n",
-		head + `{"in":{"kind":"joined","peer":1,"seat":1}}`:                                                 "# A room took part",
-		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"in":{"kind":"end"}}`:                         "# The session ended with its process",
-		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"in":{"kind":"audio","peer":1,"pcm":"AAE="}}`: "p1>binary 0001\n",
-		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"at":60000000000,"in":{"kind":"tick"}}`:       "within 2m0s\n",
+		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"at":5,"in":{"ki`:                                          "connect as p1 turns=agent protocol=vela.v2\n",
+		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"in":{"kind":"followed","source":"s","type":"tool_call"}}`: "# From here on the session shows",
+		head + `{"in":{"kind":"joined","peer":1,"seat":1}}`:                                                              "# A room took part",
+		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"in":{"kind":"end"}}`:                                      "# The session ended with its process",
+		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"in":{"kind":"audio","peer":1,"pcm":"AAE="}}`:              "p1>binary 0001\n",
+		head + `{"in":{"kind":"joined","peer":1}}` + "\n" + `{"at":60000000000,"in":{"kind":"tick"}}`:                    "within 2m0s\n",
 	} {
 		if text, err := script.FromJournal(strings.NewReader(journal)); err != nil || !strings.Contains(text, has) {
 			t.Errorf("%s: %v, want %q in\n%s", journal, err, has, text)
