@@ -93,7 +93,7 @@ fuzz: ## Fuzz whatever reads bytes from outside, FUZZTIME= each (a minute)
 	done; done
 
 generate: ## Write again what comes out of the Go types and tables
-	$(GO) test ./protocol ./protocol/ganglia ./session ./session/speech ./gateway/... -update
+	$(GO) test -short -tags '$(TAGS)' $$(grep -rl --include=*_test.go 'flag.Bool("update"' protocol session turn gateway | xargs -n1 dirname | sort -u | sed s,^,./,) -update
 
 clean: ## Remove what was built
 	rm -rf bin web/dist/assets web/dist/index.html web/node_modules e2e/node_modules

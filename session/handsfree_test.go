@@ -357,7 +357,6 @@ func TestARecogniserFailsOverAHeldAnswer(t *testing.T) {
 // An hour of silence costs no event, no allowance and no memory, and it is no sign of life: the session ends as it would
 // without a microphone. Speech keeps it alive.
 func TestAnOpenMicrophoneHearsAnHourOfSilence(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		allowance := &minutes{left: time.Minute}
 		cfg := handsFree(agentBacked(recogniser(ears), says("yes")))

@@ -38,6 +38,7 @@ type spokenLine struct {
 	text       string
 	start, end int
 	whole      bool
+	wholeAt    time.Time
 }
 
 // soloist is one of them. It speaks 50 ms for each byte.
@@ -77,7 +78,7 @@ func (v *soloist) Synthesize(ctx context.Context, text string) iter.Seq2[speech.
 			}
 			c.made += len(samples)
 			left, said = left-len(samples), said+len(samples)
-			c.lines[n].end, c.lines[n].whole = c.made, left == 0
+			c.lines[n].end, c.lines[n].whole, c.lines[n].wholeAt = c.made, left == 0, time.Now()
 			c.mu.Unlock()
 			if !yield(speech.Chunk{Samples: samples, Rate: speech.Rate}, nil) {
 				return
@@ -103,11 +104,13 @@ func (v *soloist) phrase(ctx context.Context, yield func(speech.Chunk, error) bo
 }
 
 // heardOf is how much of an answer, in bytes, has been spoken to its end after so many samples from the first of it, by
-// what the voices wrote down: at least, and at most. They differ where a sentence was not yet whole: then nobody knows
-// where its words end.
+// what the voices wrote down: at least, and at most. They differ where a sentence was not yet whole, or became so at this very
+// moment, of which the session need not know: then nobody can say where its words end.
 func (c *choir) heardOf(text string, first, played int) (least, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := time.Now()
+	known := func(l spokenLine) bool { return l.whole && l.wholeAt.Before(now) }
 	at, sure := 0, true
 	for _, l := range c.lines {
 		if l.start < first || l.end == l.start && !l.whole {
@@ -128,7 +131,7 @@ func (c *choir) heardOf(text string, first, played int) (least, most int) {
 			}
 			if done := l.start + length*end/len(whole); done <= first+played && done <= l.end {
 				most = at + end
-				if sure && l.whole {
+				if sure && known(l) {
 					least = most
 				}
 			}
@@ -136,7 +139,7 @@ func (c *choir) heardOf(text string, first, played int) (least, most int) {
 		if at += len(whole); l.end <= first+played && !l.whole {
 			most = at // the rest of a sentence that broke off is shown where its sound ends
 		}
-		sure = sure && l.whole
+		sure = sure && known(l)
 	}
 	return least, most
 }
