@@ -64,6 +64,7 @@ describe('following', () => {
     await settle();
     gateway.say({ type: 'deploy', timestamp: 1 }, 'e-1');
     await settle();
+    expect(watch.counts.value).toMatchObject({ kept: 1, rows: 1 }); // before the next count
     first();
     first();
     expect(watch.following.value.state).toBe('open');

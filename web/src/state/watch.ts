@@ -270,7 +270,9 @@ export class Watch {
       bounded(this.#ofType, `${key}\n${entry.type}`).count(now);
       bounded(this.#ofOrigin, key).count(now);
     }
-    this.redraw();
+    // The first ones are told at once: a list with rows must not be called empty until the next count.
+    if (this.#counts.peek().rows === 0) this.recount();
+    else this.redraw();
   }
 
   #list(events: readonly ServerSent[]): void {
