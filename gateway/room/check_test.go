@@ -68,8 +68,8 @@ func TestCheck(t *testing.T) {
 		{"0.15.7", 0, "version", "it is 0.15.7", update},
 		{"", 0, "version", "it knows no agents: it is an old one", update},
 		{"1.13.5", 10 * time.Second, "clock", "both agree", ""},
-		{"1.13.5", time.Hour, "clock", "LiveKit's is 1h0m", "Set both clocks by NTP"},
-		{"1.13.5", -time.Hour, "clock", "LiveKit's is -1h0m", "Set both clocks by NTP"},
+		{"1.13.5", 90 * time.Minute, "clock", "LiveKit's is 1h", "Set both clocks by NTP"},
+		{"1.13.5", -90 * time.Minute, "clock", "LiveKit's is -1h", "Set both clocks by NTP"},
 	} {
 		t.Run(c.version+" "+c.what+" "+c.ahead.String(), func(t *testing.T) {
 			found := map[string]Finding{}
