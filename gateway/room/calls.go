@@ -58,7 +58,7 @@ type callError struct {
 func (e *callError) Error() string { return e.words }
 
 var (
-	errSettings = errors.New("of session.start, a room takes agent, approvals, interrupt, turnDetection and vad")
+	errSettings = errors.New("of session.start, a room takes agent, voice, approvals, interrupt, turnDetection and vad")
 	errNoPlace  = &callError{protocol.CodeSessionLimit, "Your token has as many sessions as it may have: you are not heard here. End one of them, and join again."}
 	errNotYours = &callError{protocol.CodeTurnInFlight, "Somebody else is speaking."}
 )
