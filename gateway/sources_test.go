@@ -229,6 +229,7 @@ func TestMistakesWithSources(t *testing.T) {
 		status             int
 		says               string
 	}{
+		{"POST", "/scan", "", 200, `"local:ollama"`}, // which is known from then on
 		{"POST", "", `{"url":"file:///etc/passwd"}`, 400, "An address begins with"},
 		{"POST", "", `{"url":"http://169.254.169.254/"}`, 400, "not for sources"},
 		{"POST", "", `{"url":"http://user:pass@x"}`, 400, "set the key by itself"},
