@@ -140,7 +140,7 @@ test('participants call by RPC: cancel, another agent, a yes to a tool, what was
   assert.deepEqual(JSON.parse(await phone.call('history.get')).items.slice(-2).map((item) => [item.role, item.text]), [['user', 'pretty bird'], ['assistant', 'You said: pretty bird']]);
   assert.equal(await phone.call('input_audio.clear'), '{}');
   await assert.rejects(phone.call('session.start', { agent: 'nobody' }), /cannot give that agent/);
-  await assert.rejects(phone.call('session.start', { turns: 'deterministic' }), /agent, approvals/);
+  await assert.rejects(phone.call('session.start', { turns: 'deterministic' }), /agent, voice, approvals/);
   await assert.rejects(phone.call('approval.answer', { approvalId: 'a9.9', allow: true }), /No such question/);
   await eventually(async () => assert.equal(await phone.call('session.start', { agent: 'careful', approvals: true }), '{}'), long);
   await phone.write('write the book');

@@ -76,7 +76,13 @@ export async function join(url, token) {
   }
   room.on(RoomEvent.TrackSubscribed, async (track) => {
     if (track.kind !== TrackKind.KIND_AUDIO) return;
-    for await (const frame of new AudioStream(track, 24000, 1)) {
+    let stream;
+    try {
+      stream = new AudioStream(track, 24000, 1);
+    } catch {
+      return; // rtc-node announces tracks that it has let go of already, when a server comes back
+    }
+    for await (const frame of stream) {
       phone.sound.samples += frame.data.length;
       if (frame.data.some((s) => Math.abs(s) > 500)) {
         phone.sound.loud += frame.data.length;
