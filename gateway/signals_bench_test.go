@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"vela/gateway/bus"
+	"vela/gateway/feed"
 	"vela/protocol/signal"
 )
 
@@ -108,7 +111,7 @@ func wired(b *testing.B, c bus.Config, wiring string) *signals {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &signals{run: r, log: r.log}
+	s := &signals{run: r, log: r.log, feed: feed.New(feed.NewMetrics(prometheus.NewRegistry()))}
 	if r.bus, err = bus.Open(b.Context(), c); err != nil {
 		b.Fatal(err)
 	}
