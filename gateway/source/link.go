@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"vela/turn/openclaw"
 )
 
 // Conn is a connection that says something. Next waits for the next message, which is valid until the following call; it
@@ -31,26 +33,6 @@ type fault struct {
 func (f fault) Error() string { return f.words }
 func (f fault) Refused() bool { return f.final }
 
-// How a connection that broke is tried again: after 1 s, then twice as long each time up to 30 s, ten times in a row.
-const (
-	firstWait = time.Second
-	longWait  = 30 * time.Second
-	mostTries = 10
-)
-
-// backoff counts tries in a row that did not connect.
-type backoff int
-
-// next is how long to wait before the next try; false when there is to be none.
-func (b *backoff) next() (time.Duration, bool) {
-	if *b >= mostTries {
-		return 0, false
-	}
-	wait := min(firstWait<<*b, longWait)
-	*b++
-	return wait, true
-}
-
 // A connection that does not last is taken up again all the same, but a source with several of them in a row says so.
 const (
 	lasting   = 10 * time.Second
@@ -69,8 +51,8 @@ type Link struct {
 // Run works until ctx is done, the other side ends the connection, or it is of no use to try again: then it returns, and
 // has shown why.
 func (l Link) Run(ctx context.Context) {
-	var tries backoff
-	brief := 0 // connections in a row that did not last
+	var tries openclaw.Backoff // the same for every source
+	brief := 0                 // connections in a row that did not last
 	l.Show(Connecting, "")
 	for {
 		lasted, left, err := l.once(ctx, brief)
@@ -91,7 +73,7 @@ func (l Link) Run(ctx context.Context) {
 			l.Show(Failed, refusal.Error())
 			return
 		}
-		wait, more := tries.next()
+		wait, more := tries.Next()
 		switch {
 		case !more && said:
 			l.Show(Failed, refusal.Error())

@@ -9,11 +9,12 @@ const (
 	mostTries = 10
 )
 
-// backoff counts tries in a row that did not connect.
-type backoff int
+// Backoff counts tries in a row that did not connect. Its zero value begins; a connection sets it back to that. Whoever
+// keeps a connection to somebody's agent tries again in this way, package source of the gateway too.
+type Backoff int
 
-// next is how long to wait before the next try; false when there is to be none.
-func (b *backoff) next() (time.Duration, bool) {
+// Next is how long to wait before the next try; false when there is to be none.
+func (b *Backoff) Next() (time.Duration, bool) {
 	if *b >= mostTries {
 		return 0, false
 	}

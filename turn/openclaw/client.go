@@ -86,7 +86,7 @@ type owner struct {
 	link    *link // nil between two tries
 	up      bool  // the link has said hello
 	hello   hello
-	backoff backoff
+	backoff Backoff
 	retry   <-chan time.Time // nil unless a try is due
 	timer   *time.Timer      // behind retry
 
@@ -251,7 +251,7 @@ func (o *owner) abandon(s stopped) {
 func (o *owner) later(why error) {
 	var f *failure
 	lasts := errors.As(why, &f) && f.lasts
-	wait, more := o.backoff.next()
+	wait, more := o.backoff.Next()
 	if lasts || !more {
 		o.show(Idle, why.Error())
 		o.client.log.Warn("no connection to OpenClaw until a turn asks for it", "reason", why.Error(), "error", logged(why))
