@@ -366,6 +366,7 @@ test('what keeps somebody out of a room is said in words', async (t) => {
   afterwards(t, () => alone.stop());
   const phone = await openPhone(t, { at: alone, ready: false, expected: noGateway });
   await picture(phone.page, 'phone-join');
+  await phone.page.locator('#room').fill('');
   await phone.page.locator('#join button').click();
   assert.equal(await phone.page.locator('#room-missing').textContent(), 'A room needs a name.');
   await phone.join('harbour');

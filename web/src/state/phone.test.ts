@@ -61,6 +61,7 @@ it('wants a room, and knows it again in this tab', () => {
   expect(again.place).toEqual({ room: 'harbour', name: 'Anna', identity: 'phone-1' });
   expect(again.joined.value).toBe(false);
   expect(new Phone(timers, store, '?room=pier', () => '').room.value).toBe('pier');
+  expect(new Phone(timers, null, '', () => 'p').room.value).toBe('vela');
   expect(new Phone(timers, null, `?room=${'x'.repeat(99)}`, () => 'p').room.value).toHaveLength(64);
 });
 

@@ -36,11 +36,11 @@ export class Phone {
   #identity: string;
   #clearing: Record<Words['role'], unknown> = { user: null, agent: null };
 
-  /** The address may name the room; what was typed into this tab before is there again. */
+  /** The address may name the room; what was typed into this tab before is there again. Otherwise there is one where people meet. */
   constructor(timers: Timers, store: Store, search: string, newIdentity: () => string) {
     this.#timers = timers;
     this.#store = store;
-    this.room.value = (new URLSearchParams(search).get('room') ?? this.#read(kept.room)).slice(0, longestRoom);
+    this.room.value = (new URLSearchParams(search).get('room') ?? (this.#read(kept.room) || 'vela')).slice(0, longestRoom);
     this.name.value = this.#read(kept.name).slice(0, longestName);
     this.#identity = this.#read(kept.identity) || newIdentity();
     this.#write(kept.identity, this.#identity);
