@@ -72,10 +72,15 @@ export async function visitSpoken(t, browser, vela, { init = [], ...options } = 
   return { ...visited, wire: watch(visited.proxy) };
 }
 
-/** The output is opened by the first press, whatever is pressed. */
+/**
+ * Presses until sound is let out. A page that was just loaded may not listen yet, and then the first press is lost; and sound that
+ * comes before any press opens the output as well, which waits for one.
+ */
 export async function heardFromNowOn(page) {
-  await page.keyboard.press('Shift');
-  await eventually(async () => assert.equal(await page.evaluate(() => output.ready), true));
+  await eventually(async () => {
+    await page.keyboard.press('Shift');
+    assert.equal(await page.evaluate(() => output.ready && output.context.state), 'running');
+  });
 }
 
 const acknowledged = new WeakMap();
