@@ -147,7 +147,7 @@ func start(ctx context.Context, cmd *exec.Cmd) (*process, error) {
 // kill ends the group and waits for the process.
 func (p *process) kill() {
 	p.stop()
-	_ = processgroup.Kill(p.cmd) // of most there is nothing left
+	_ = processgroup.Kill(p.cmd)
 	_ = p.cmd.Wait() // it was killed, and says so
 }
 
