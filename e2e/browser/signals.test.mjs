@@ -174,7 +174,7 @@ test('a source is added, refused without its key, and heard with it; the key is 
   await page.locator('.add button[type=submit]').click();
   const source = page.locator('.source', { hasText: 'basalt' });
   await source.getByRole('button', { name: 'Connect', exact: true }).click();
-  await eventually(async () => assert.equal(await source.locator('.state').innerText(), 'error'), 20_000);
+  await eventually(async () => assert.equal(await source.locator('.state').innerText(), 'error'));
   assert.match(await source.locator('.wrong').innerText(), /key/i);
 
   await source.locator('.head').click();
@@ -183,9 +183,9 @@ test('a source is added, refused without its key, and heard with it; the key is 
   await eventually(async () => assert.equal(await source.getByLabel('Key of basalt').getAttribute('placeholder'), 'A key is kept'));
   const connect = source.getByRole('button', { name: 'Connect', exact: true });
   await eventually(async () => {
-    if (await connect.isVisible()) await connect.click();
+    if (await connect.isVisible()) await connect.click({ timeout: 1000 }).catch(() => {}); // it goes while it connects
     assert.equal(await source.locator('.state').innerText(), 'connected');
-  }, 20_000);
+  });
   await eventually(() => assert.equal(emitter.streams.size, 1));
 
   await only(page, 'basalt');
@@ -197,7 +197,7 @@ test('a source is added, refused without its key, and heard with it; the key is 
 
   // As many as there may be: what is drawn does not grow with them.
   for (let n = 0; n < 2500; n++) emitter.say({ type: 'text_delta', source: n % 2 ? 'one' : 'two', payload: { agentId: 'x', content: `${n} ` } });
-  await eventually(async () => assert.ok(Number((await page.locator('#signals .times').allInnerTexts()).map((s) => s.slice(1)).sort((a, b) => b - a)[0]) > 100), 20_000);
+  await eventually(async () => assert.ok(Number((await page.locator('#signals .times').allInnerTexts()).map((s) => s.slice(1)).sort((a, b) => b - a)[0]) > 100));
   assert.ok((await page.locator('.signal').count()) < 60);
 
   await source.getByRole('button', { name: 'Disconnect' }).click();
