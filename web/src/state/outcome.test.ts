@@ -19,14 +19,14 @@ function listening() {
     vi.waitFor(() => {
       timers.advance(250);
       look();
-    });
+    }, 30_000);
   return { outcome, timers, asked, say, see };
 }
 
 const dispatch = (n: number) => ({ command: 'dispatch', performance: n, choreography: 'bell', type: 'error', signalType: 'error', payload: { n } });
 const bell = (n: number) => ({ about: 'bell', words: `for error, 0 steps {"n":${n}}` });
 
-describe('what comes out of a run', () => {
+describe('what comes out of a run', { timeout: 60_000 }, () => {
   test('is kept the newest first, shown a moment later, and counted from the start of each run', async () => {
     const { outcome, asked, say, see } = listening();
     outcome.start();
