@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"vela/internal/processgroup"
 	"vela/session/speech"
+	"vela/turn/processgroup"
 )
 
 // patience is how long a process that was killed may keep its pipes open, through one that has left its group, before they are closed.

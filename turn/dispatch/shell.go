@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"vela/internal/processgroup"
+	"vela/turn/processgroup"
 )
 
 // Shell answers tasks with a command, run by sh -c. It reads the prompt from its standard input, and finds VELA_STEP,

@@ -5,7 +5,7 @@ import (
 	"os"
 	"os/exec"
 
-	"vela/internal/processgroup"
+	"vela/turn/processgroup"
 )
 
 // Command prepares a child process that is ended as a whole: when ctx is done it is killed, with all that it started.

@@ -6,7 +6,7 @@
 // means of confinement would catch that. Where a system has no process groups, only the command itself is killed.
 //
 // It is a package of its own since the shell of package turn/tool, the commands of turn/dispatch and the voices of
-// session/wavcommand all need it, in layers that do not import each other. It imports nothing of ours.
+// session/wavcommand all need it, and none of them should import another. It imports nothing of ours.
 package processgroup
 
 import (

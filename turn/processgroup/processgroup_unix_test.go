@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"vela/internal/processgroup"
+	"vela/turn/processgroup"
 )
 
 // family runs a command of sh, whose child lives until its input ends, and returns when both are there: what comes out
