@@ -119,8 +119,6 @@ const (
 	maxWords   = 1 << 10  // is kept for the operator
 )
 
-const hidden = "[hidden]"
-
 // Hide takes the secrets out of a text of the other side's, and what is beyond 1 KiB.
 func (c *Client) Hide(text string) string { return c.hide(text, false) }
 
@@ -137,27 +135,9 @@ func (c *Client) Clean(err error) error {
 
 // hide is Hide for a text that may be cut off in the middle of a secret.
 func (c *Client) hide(text string, cut bool) string {
-	for _, secret := range c.secrets {
-		text = strings.ReplaceAll(text, secret, hidden)
-	}
-	if cut {
-		text = c.trim(text)
-	}
+	text = c.secrets.Hide(text, cut)
 	if len(text) > maxWords {
 		text = text[:maxWords] + "…"
 	}
 	return string(bytes.ToValidUTF8([]byte(text), []byte("\ufffd")))
-}
-
-// trim takes the beginning of a secret off the end of a text.
-func (c *Client) trim(text string) string {
-	for _, secret := range c.secrets {
-		for n := min(len(secret), len(text)); n > 0; n-- {
-			if strings.HasSuffix(text, secret[:n]) {
-				text = text[:len(text)-n]
-				break
-			}
-		}
-	}
-	return text
 }
