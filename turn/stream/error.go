@@ -42,9 +42,27 @@ func Operator(err error) string {
 	return err.Error()
 }
 
-// Probed is why a server is not there, in the operator's words, with what is to be done. What may be shown to anybody
-// stays in its chain.
-func Probed(err error, words string) error { return &probed{words, err} }
+// Advice is what an operator is told to do about a server, by how it fails.
+type Advice struct {
+	Unreachable string // it does not answer, or with something else
+	NotFound    string // there is nothing at this address (404)
+}
+
+// Probed is why a server is not there, in the operator's words, with what is to be done: where says which vendor's it is
+// and the address that was asked. What may be shown to anybody stays in its chain.
+func Probed(err error, where string, do Advice) error {
+	advice := do.Unreachable
+	var refused *Error
+	if errors.As(err, &refused) {
+		switch refused.Status() {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			advice = "set the right key"
+		case http.StatusNotFound:
+			advice = do.NotFound
+		}
+	}
+	return &probed{fmt.Sprintf("%s: %s (%s)", where, Operator(err), advice), err}
+}
 
 type probed struct {
 	words string
