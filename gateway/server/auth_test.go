@@ -117,6 +117,8 @@ func TestWhatNeedsACredential(t *testing.T) {
 		{"GET", "/api/engines", 401, 200, 200},
 		{"GET", "/metrics", 401, 403, 200},
 		{"POST", "/api/tokens", 401, 403, 200},
+		{"GET", "/api/tokens", 401, 404, 404}, // it takes a POST, and says so
+		{"POST", "/api/nothing", 401, 404, 404},
 		{"GET", "/ws", 401, 426, 426}, // and then it is no WebSocket
 	} {
 		for _, who := range []struct {
@@ -137,6 +139,9 @@ func TestWhatNeedsACredential(t *testing.T) {
 			}
 			if status == 401 && (h.Get("WWW-Authenticate") != "Bearer" || !strings.Contains(body, "oken")) {
 				t.Errorf("%s: 401 with %v %s", c.path, h, body)
+			}
+			if status == 404 && c.path != "/" && !strings.Contains(body, "another method") {
+				t.Errorf("%s %s: 404 with %s", c.method, c.path, body)
 			}
 		}
 	}
