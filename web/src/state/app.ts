@@ -24,7 +24,7 @@ import { readSettings, writeSettings, type Settings } from './settings';
 import { Speaker } from './speaker';
 import { statusFor, type Status } from './status';
 import { nothingSaid, reduce, type Action, type Unsent } from './talk';
-import { isOver, isToken, readToken, tokenIn, writeToken } from './token';
+import { isOver, isToken, mayFollow, readToken, tokenIn, writeToken } from './token';
 import { transcript, transcriptName } from './transcript';
 import { choose, onArtifact, unwatched, type Viewer } from './viewer';
 import { voicesThere, type MicrophoneState, type Model, type SignIn } from './view';
@@ -100,7 +100,7 @@ export class App {
     this.#browser = browser;
     this.#settings.value = readSettings(browser.storage);
     this.#takeToken();
-    this.#view.value = viewIn(browser.location.hash);
+    this.#chooseView();
     this.#answers = takeAnswers(browser.tabStorage);
     const common = {
       url: () => socketAddress(browser.location, this.model.value.turns),
@@ -197,6 +197,17 @@ export class App {
   /** Which view is shown. The address says it, behind its #. */
   get view(): ReadonlySignal<ViewName> {
     return this.#view;
+  }
+
+  /** Whether who comes may have a hand in sources and in what signals set off: no token allows that. */
+  get operates(): boolean {
+    return this.#token === null;
+  }
+
+  /** Those that there are for who comes. */
+  get views(): readonly ViewName[] {
+    if (this.operates) return ['talk', 'signals', 'wiring'];
+    return mayFollow(this.#token!) ? ['talk', 'signals'] : ['talk'];
   }
 
   /** Who comes, for what else the page asks of the gateway. */
@@ -403,15 +414,22 @@ export class App {
     const given = tokenIn(location.hash);
     if (location.hash.includes('token=')) this.#browser.setAddress(location.search);
     if (given) writeToken(tabStorage, given);
-    this.#token = readToken(tabStorage) ?? given;
+    this.#token = readToken(tabStorage) ?? given ?? this.#token;
     return given !== null;
   }
 
   /** Another view, or another token, was put into the address of the open page. */
   hashChanged(): void {
-    this.#view.value = viewIn(this.#browser.location.hash);
+    const taken = this.#takeToken();
+    this.#chooseView();
     this.#look();
-    if (this.#takeToken() && this.model.value.signIn) void this.#comeIn();
+    if (taken && this.model.value.signIn) void this.#comeIn();
+  }
+
+  /** The one that the address names, if there is something to be seen there. */
+  #chooseView(): void {
+    const asked = this.#browser.location.hash.slice(1) as ViewName;
+    this.#view.value = this.views.includes(asked) ? asked : 'talk';
   }
 
   /** The words that the user typed into the sign-in view. */
@@ -420,6 +438,8 @@ export class App {
     if (!isToken(token)) return this.#set({ signIn: token === '' ? 'needed' : 'refused' });
     writeToken(this.#browser.tabStorage, token);
     this.#token = token;
+    this.#chooseView();
+    this.#look();
     void this.#comeIn();
   }
 
@@ -832,10 +852,6 @@ export class App {
 
 /** What can be shown. */
 export type ViewName = 'talk' | 'signals' | 'wiring';
-
-function viewIn(hash: string): ViewName {
-  return hash === '#signals' || hash === '#wiring' ? (hash.slice(1) as ViewName) : 'talk';
-}
 
 const soundFormat = { encoding: 'pcm16', rate: soundRate, framing: 'json' } as const;
 
