@@ -391,17 +391,22 @@ func TestAThousandStrangers(t *testing.T) {
 	s := socket{t, ws, g.ctx}
 	s.greeted()
 	var all sync.WaitGroup
+	few := make(chan struct{}, 32) // who ask at once, so that each asks as soon as it is connected
 	for range 1000 {
+		few <- struct{}{}
 		all.Go(func() {
+			asked := sync.OnceFunc(func() { <-few })
+			defer asked()
 			c, err := net.Dial("tcp", g.addr)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
 			fmt.Fprintf(c, "GET /ws HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 				"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: vela.v1, vela.token.x.y.z\r\n\r\n", g.addr)
+			asked()
 			answer, _ := io.ReadAll(c)
 			if !bytes.Contains(answer, []byte{0x0f, 0xa1}) { // 4001
 				t.Errorf("answered with %q", answer)
