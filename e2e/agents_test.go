@@ -144,10 +144,11 @@ func askedFor(t *testing.T, server *modelServer) {
 	for said, want := range map[string][]string{
 		"And who told you so?": { // after a turn with tools
 			"user: Who buys the milk?",
-			`assistant [milk1 grep {"pattern":"milk"}] [milk2 read_file {"path":"notes/list.txt"}]`,
+			`assistant: Let me look. [milk1 grep {"pattern":"milk"}]`,
 			"tool milk1: notes/list.txt:1:buy milk\n",
+			`assistant [milk2 read_file {"path":"notes/list.txt"}]`,
 			"tool milk2: buy milk\nAnna does\n",
-			"assistant: Let me look.\nAnna buys it.",
+			"assistant: Anna buys it.",
 			"user: And who told you so?",
 		},
 		"Where were we?": { // after a turn that was cancelled
