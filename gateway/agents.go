@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,7 +22,6 @@ import (
 	"vela/turn/anthropic"
 	"vela/turn/dispatch"
 	"vela/turn/echo"
-	"vela/turn/mcp"
 	"vela/turn/openai"
 	"vela/turn/openclaw"
 	"vela/turn/stream"
@@ -30,9 +30,10 @@ import (
 
 // agents are the agents of a [File], made once and shared by all sessions.
 type agents struct {
-	list  []*made
-	tasks []func(context.Context) // run beside the gateway
-	stops []func()                // called in the reverse order when nobody asks any agent any more
+	list    []*made
+	servers []*toolServer           // of MCP, in the order of the file
+	tasks   []func(context.Context) // run beside the gateway
+	stops   []func()                // called in the reverse order when nobody asks any agent any more
 
 	asking chan struct{} // of size 1, full while the agents are asked whether they are there
 	found  AgentsReport
@@ -71,10 +72,11 @@ type AgentsReport struct {
 // makeAgents makes the agents of the file, or the built-in one where it has none. An agent that cannot be asked, because
 // the variable with its key is empty, is made all the same: it says so when it is asked.
 func makeAgents(f File, log *slog.Logger) (*agents, error) {
-	m := &maker{File: f, log: log, agents: &agents{asking: make(chan struct{}, 1)}, servers: map[string]tool.Caller{}, files: map[string][]tool.Tool{}}
+	m := &maker{File: f, log: log, agents: &agents{asking: make(chan struct{}, 1)}, files: map[string][]tool.Tool{}}
 	if len(f.agents) == 0 {
 		m.File.agents = []spec{&echoAgent{Common: agentHead{name: echo.AgentID, Kind: "echo", Label: echo.Label}}}
 	}
+	m.makeServers()
 	for _, s := range m.File.agents {
 		if err := m.make(s); err != nil {
 			m.close()
@@ -89,9 +91,8 @@ func makeAgents(f File, log *slog.Logger) (*agents, error) {
 type maker struct {
 	File
 	*agents
-	log     *slog.Logger
-	servers map[string]tool.Caller // of MCP, as far as agents use them
-	files   map[string][]tool.Tool // by folder: two agents that edit the same files must not do it at once
+	log   *slog.Logger
+	files map[string][]tool.Tool // by folder: two agents that edit the same files must not do it at once
 }
 
 func (m *maker) make(s spec) error {
@@ -140,7 +141,7 @@ type prober interface {
 func (m *maker) model(a *made, s *modelAgent) error {
 	key, err := secret(s.KeyEnv)
 	if err != nil {
-		a.missing(err)
+		a.missing(fmt.Errorf("%s: key_env: %w", m.at(s.Common.line), err))
 		return nil
 	}
 	timeouts := stream.Timeouts{
@@ -166,10 +167,10 @@ func (m *maker) model(a *made, s *modelAgent) error {
 	if err != nil {
 		return err
 	}
-	tools, err := m.tools(s.Tools)
+	tools, err := m.tools(a.name, s.Tools)
 	switch {
 	case errors.Is(err, errNoKey):
-		a.missing(errNoKey)
+		a.missing(err)
 		return nil
 	case err != nil:
 		return err
@@ -257,7 +258,8 @@ func pathFrom(dir, name string) (string, error) {
 	return filepath.Join(dir, name), nil
 }
 
-func (m *maker) tools(t toolsOf) (tool.Caller, error) {
+// tools are those of the agent of a name.
+func (m *maker) tools(agent string, t toolsOf) (tool.Caller, error) {
 	var own []tool.Tool
 	if t.Root != "" {
 		dir, err := m.path(t.Root)
@@ -279,9 +281,9 @@ func (m *maker) tools(t toolsOf) (tool.Caller, error) {
 	}
 	callers := []tool.Caller{set}
 	for _, name := range t.MCP {
-		server, err := m.server(name)
+		server, err := m.use(name, agent)
 		if err != nil {
-			return nil, fmt.Errorf("mcp server %s: %w", name, err)
+			return nil, err
 		}
 		callers = append(callers, server)
 	}
@@ -301,39 +303,6 @@ func (m *maker) filesIn(dir string) ([]tool.Tool, error) {
 	m.stops = append(m.stops, func() { _ = root.Close() }) // every file has been closed: there is nothing to lose
 	m.files[dir] = append(tool.Files(root, 0), tool.Bash(root, 0))
 	return m.files[dir], nil
-}
-
-// server is an MCP server. Agents that use the same one share it.
-func (m *maker) server(name string) (tool.Caller, error) {
-	if s, ok := m.servers[name]; ok {
-		return s, nil
-	}
-	c := m.mcp[name]
-	key, err := secret(c.KeyEnv)
-	if err != nil {
-		return nil, err
-	}
-	cfg := mcp.Config{Name: name, URL: c.URL, Header: headers(c.Headers), Dir: m.dir, Log: m.log.With("component", "mcp")}
-	if len(c.Command) > 0 {
-		cfg.Command, cfg.Args = c.Command[0], c.Command[1:]
-	}
-	if key != "" {
-		cfg.Header.Set("Authorization", "Bearer "+key)
-	}
-	for _, variable := range c.Env {
-		value, err := secret(variable)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Env = append(cfg.Env, variable+"="+value)
-	}
-	s, err := mcp.New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	m.servers[name] = s
-	m.tasks = append(m.tasks, func(ctx context.Context) { _ = s.Run(ctx) }) // it ends with ctx alone
-	return s, nil
 }
 
 func (m *maker) openclaw(a *made, s *openclawAgent) error {
@@ -460,12 +429,12 @@ func (a *agents) named() []session.NamedEngine {
 	return list
 }
 
-// start runs what agents need beside the gateway. What it returns ends that, and is called when no session runs any
+// start runs what agents need beside the gateway, and whatever else it is given. What it returns ends that, and is called when no session runs any
 // more: agents outlive those who ask them.
-func (a *agents) start(ctx context.Context) (stop func()) {
+func (a *agents) start(ctx context.Context, more ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var tasks sync.WaitGroup
-	for _, task := range a.tasks {
+	for _, task := range slices.Concat(a.tasks, more) {
 		tasks.Go(func() { task(ctx) })
 	}
 	return func() {
@@ -475,10 +444,15 @@ func (a *agents) start(ctx context.Context) (stop func()) {
 	}
 }
 
-// Probe asks every agent whether it is there, which takes up to 3 s. It is for a gateway that does not run.
-func (g *Gateway) Probe(ctx context.Context) AgentsReport {
-	defer g.agents.start(ctx)()
-	return g.agents.report(ctx)
+// Probe asks every agent whether it is there, which takes up to 3 s, and meanwhile every MCP server of the file, which takes up
+// to 10. It is for a gateway that does not run.
+func (g *Gateway) Probe(ctx context.Context) (agents AgentsReport, servers []Engine) {
+	defer g.agents.start(ctx, g.agents.unused()...)()
+	var asked sync.WaitGroup
+	asked.Go(func() { servers = g.agents.probeServers(ctx) })
+	agents = g.agents.report(ctx)
+	asked.Wait()
+	return agents, servers
 }
 
 // close lets go of what the agents hold. No session runs any more.
