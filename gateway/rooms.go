@@ -124,10 +124,13 @@ func (g *Gateway) makeRooms(registry prometheus.Registerer) (*room.Rooms, error)
 	}), nil
 }
 
-// followable is what rooms are told of the sources.
+// followable is what rooms are told of the sources: of those that may have tools to show, which devices have none.
 func (g *Gateway) followable(ctx context.Context) (there []room.Source) {
 	all, _ := g.sources.Sources.List(ctx) // a gateway that stops has none
 	for _, s := range all {
+		if s.Protocol == source.MIDI {
+			continue
+		}
 		there = append(there, room.Source{ID: s.ID, Name: s.Name, Here: s.State == source.Connected})
 	}
 	return there
