@@ -24,7 +24,7 @@ async function live(t, microphone, { gateway = vela, init = [], ...options } = {
   const visited = await visitSpoken(t, browser, gateway, { init: [exactly, ...init], ...options });
   const { page, shown } = visited;
   await page.getByRole('switch', { name: 'Hands-free' }).click();
-  await eventually(async () => assert.equal(await shown.title(), 'Just talk'), 20_000);
+  await eventually(async () => assert.equal(await shown.title(), 'Just talk'));
   return visited;
 }
 
@@ -91,7 +91,7 @@ for (const [name, vad, least] of [
     const noises = after(quiet(3), cough(), quiet(2), hum(0.4), quiet(1.5), hum(0.4), quiet(1.5), cough(0.4), quiet(1.5), hum(0.4), quiet(3));
     const { page, shown, wire } = await live(t, record(inRoom(noises)), { gateway });
     await ask(page, long);
-    const { heardText } = await over(wire, 'response.completed', 'r1', 40_000);
+    const { heardText } = await over(wire, 'response.completed', 'r1');
     await shown.idleAgain();
     const { foreign, left, pauses } = compare((await output(page)).frames, wire, 'r1');
     t.diagnostic(`it was held ${pauses} times`);
@@ -106,7 +106,7 @@ for (const [name, vad, least] of [
 /** Goes through all that the helm can say of it, and stops as long as `look` takes. */
 async function through(met, look) {
   const { page, gateway, shown } = met;
-  const titled = (title) => eventually(async () => assert.equal(await shown.title(), title), 20_000);
+  const titled = (title) => eventually(async () => assert.equal(await shown.title(), title));
   await titled('Just talk');
   await look('just talk');
   gateway.say('session.state', { value: 'listening' });

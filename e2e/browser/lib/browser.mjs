@@ -65,7 +65,7 @@ export async function openPage(browser, url, { init = [], expected = [], also = 
 }
 
 /** Tries until `attempt` no longer throws; throws its last error after `ms`. For what happens by itself, sooner or later. */
-export async function eventually(attempt, ms = 8000) {
+export async function eventually(attempt, ms = 30_000) {
   const end = performance.now() + ms;
   for (;;) {
     try {

@@ -120,11 +120,11 @@ export async function ask(page, words) {
 }
 
 /** Waits until so much of an answer has been acknowledged, in ms. */
-export async function played(proxy, responseId, ms, within = 15_000) {
+export async function played(proxy, responseId, ms, within = 30_000) {
   await eventually(() => assert.ok(acked(proxy, responseId) >= ms, `${acked(proxy, responseId)} ms of ${responseId} were played`), within);
 }
 
-export const over = (wire, type, id, within = 20_000) =>
+export const over = (wire, type, id, within = 60_000) =>
   eventually(() => {
     const event = wire.events.find((e) => e.type === type && e.payload.responseId === id);
     assert.ok(event, `no ${type} of ${id}`);
@@ -219,7 +219,7 @@ export async function recognised(vela, sound) {
   try {
     const file = join(folder, 'output.wav');
     writeFileSync(file, wav(sound));
-    const { stdout } = await promisify(execFile)(program, ['say', file, '--fast', '--url', vela.host], { timeout: 30_000 });
+    const { stdout } = await promisify(execFile)(program, ['say', file, '--fast', '--url', vela.host], { timeout: 60_000 });
     return stdout.toLowerCase();
   } finally {
     rmSync(folder, { recursive: true, force: true });
