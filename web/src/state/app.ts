@@ -18,6 +18,7 @@ import { cannotListen, HandsFree, listening } from './handsfree';
 import { helm, interruptible, mayTalk, turnActive } from './helm';
 import { Hold } from './hold';
 import { keepPlayed, takePlayed } from './played';
+import { oneLine } from './plain';
 import { reduce } from './reduce';
 import { readSettings, writeSettings, type Settings } from './settings';
 import { Speaker } from './speaker';
@@ -48,6 +49,8 @@ export class App {
   readonly typing = signal(false);
   /** What the user did with the artifacts. */
   readonly viewer = signal<Viewer>(unwatched);
+  /** What sources are called, by their ids, as far as somebody has asked. */
+  readonly names = signal<ReadonlyMap<string, string>>(new Map());
   readonly levels = new LevelTrace();
   #browser: Browser;
   #first: Connection; // version 1: deterministic turns
@@ -214,9 +217,9 @@ export class App {
     return now === 'off' ? 'no' : now === 'closed' ? 'only' : 'or hold';
   }
 
-  /** How long the session outlives its connection, in ms; null in version 1, where it does not. */
+  /** How long the session outlives its connection, in ms; null where it does not: in version 1, and in a room. */
   get keptFor(): number | null {
-    return this.#isSecond ? (this.#second.terms?.resumeWindowMs ?? null) : null;
+    return (this.#isSecond && this.#second.terms?.resumeWindowMs) || null;
   }
 
   /** How long the session was not used, in ms. */
@@ -226,6 +229,11 @@ export class App {
 
   get #isSecond(): boolean {
     return this.model.value.turns === 'agent';
+  }
+
+  /** What to call who does something; '' for the session's own agent. */
+  nameOf({ source }: Status): string {
+    return source === undefined ? '' : oneLine(this.names.value.get(source) ?? source.replace(/^local:/, ''));
   }
 
   /** Whether there is a session to talk to. */
@@ -722,7 +730,7 @@ export class App {
     if (!status || this.#again || (before?.verb === status.verb && before.detail === status.detail) || status.action === 'thinking') return;
     if (timers.now() - this.#statusTold < betweenStatuses || listening(this.model.value) === 'live') return;
     this.#statusTold = timers.now();
-    this.#announcer.tell([`${status.verb} ${status.detail}`.trim()]);
+    this.#announcer.tell([`${this.nameOf(status)} ${status.verb} ${status.detail}`.trim()]);
   }
 
   #onQuestion(id: string): void {
