@@ -18,13 +18,14 @@ import { cannotListen, HandsFree, listening } from './handsfree';
 import { helm, interruptible, mayTalk, turnActive } from './helm';
 import { Hold } from './hold';
 import { keepPlayed, takePlayed } from './played';
+import { oneLine } from './plain';
 import { reduce } from './reduce';
 import { readSettings, writeSettings, type Settings } from './settings';
 import { Speaker } from './speaker';
 import { statusFor, type Status } from './status';
 import type { Action, Unsent } from './talk';
 import { soundFormat, Terms } from './terms';
-import { isOver, isToken, readToken, tokenIn, writeToken } from './token';
+import { isOver, isToken, mayFollow, readToken, tokenIn, writeToken } from './token';
 import { transcript, transcriptName } from './transcript';
 import { nothing, voicesThere, type MicrophoneState, type Model, type SignIn } from './view';
 import { choose, onArtifact, unwatched, type Viewer } from './viewer';
@@ -48,6 +49,8 @@ export class App {
   readonly typing = signal(false);
   /** What the user did with the artifacts. */
   readonly viewer = signal<Viewer>(unwatched);
+  /** What sources are called, by their ids, as far as somebody has asked. */
+  readonly names = signal<ReadonlyMap<string, string>>(new Map());
   readonly levels = new LevelTrace();
   #browser: Browser;
   #first: Connection; // version 1: deterministic turns
@@ -73,7 +76,7 @@ export class App {
     this.#browser = browser;
     this.#settings.value = readSettings(browser.storage);
     this.#takeToken();
-    this.#view.value = viewIn(browser.location.hash);
+    this.#chooseView();
     this.#answers = takeAnswers(browser.tabStorage);
     this.#deadlines = new Deadlines(browser.timers, (id) => this.#dispatch({ type: 'too late', id }));
     const common = {
@@ -179,6 +182,17 @@ export class App {
     return this.#view;
   }
 
+  /** Whether who comes may have a hand in sources and in what signals set off: no token allows that. */
+  get operates(): boolean {
+    return this.#token === null;
+  }
+
+  /** Those that there are for who comes. */
+  get views(): readonly ViewName[] {
+    if (this.operates) return ['talk', 'signals', 'wiring'];
+    return mayFollow(this.#token!) ? ['talk', 'signals'] : ['talk'];
+  }
+
   /** Who comes, for what else the page asks of the gateway. */
   get token(): string | null {
     return this.#token;
@@ -203,9 +217,9 @@ export class App {
     return now === 'off' ? 'no' : now === 'closed' ? 'only' : 'or hold';
   }
 
-  /** How long the session outlives its connection, in ms; null in version 1, where it does not. */
+  /** How long the session outlives its connection, in ms; null where it does not: in version 1, and in a room. */
   get keptFor(): number | null {
-    return this.#isSecond ? (this.#second.terms?.resumeWindowMs ?? null) : null;
+    return (this.#isSecond && this.#second.terms?.resumeWindowMs) || null;
   }
 
   /** How long the session was not used, in ms. */
@@ -215,6 +229,11 @@ export class App {
 
   get #isSecond(): boolean {
     return this.model.value.turns === 'agent';
+  }
+
+  /** What to call who does something; '' for the session's own agent. */
+  nameOf({ source }: Status): string {
+    return source === undefined ? '' : oneLine(this.names.value.get(source) ?? source.replace(/^local:/, ''));
   }
 
   /** Whether there is a session to talk to. */
@@ -354,15 +373,20 @@ export class App {
     const given = tokenIn(location.hash);
     if (location.hash.includes('token=')) this.#browser.setAddress(location.search);
     if (given) writeToken(tabStorage, given);
-    this.#token = readToken(tabStorage) ?? given;
+    this.#token = readToken(tabStorage) ?? given ?? this.#token;
     return given !== null;
   }
 
   /** Another view, or another token, was put into the address of the open page. */
   hashChanged(): void {
-    this.#view.value = viewIn(this.#browser.location.hash);
+    const taken = this.#takeToken();
+    this.#chooseView();
     this.#look();
-    if (this.#takeToken() && this.model.value.signIn) void this.#comeIn();
+    if (taken && this.model.value.signIn) void this.#comeIn();
+  }
+
+  #chooseView(): void {
+    this.#view.value = viewIn(this.#browser.location.hash, this.views);
   }
 
   /** The words that the user typed into the sign-in view. */
@@ -371,6 +395,8 @@ export class App {
     if (!isToken(token)) return this.#set({ signIn: token === '' ? 'needed' : 'refused' });
     writeToken(this.#browser.tabStorage, token);
     this.#token = token;
+    this.#chooseView();
+    this.#look();
     void this.#comeIn();
   }
 
@@ -704,7 +730,7 @@ export class App {
     if (!status || this.#again || (before?.verb === status.verb && before.detail === status.detail) || status.action === 'thinking') return;
     if (timers.now() - this.#statusTold < betweenStatuses || listening(this.model.value) === 'live') return;
     this.#statusTold = timers.now();
-    this.#announcer.tell([`${status.verb} ${status.detail}`.trim()]);
+    this.#announcer.tell([`${this.nameOf(status)} ${status.verb} ${status.detail}`.trim()]);
   }
 
   #onQuestion(id: string): void {
