@@ -42,6 +42,8 @@ var arrows = map[string][]string{
 	"gateway/feed":       {"protocol", "protocol/signal"},
 	"gateway/webhook":    {"gateway/feed"},
 	"gateway/pipeline":   {"protocol/signal"},
+	"gateway/watch":      {},
+	"gateway/midi":       {"gateway/watch", "protocol/signal"},
 	"gateway/room":       {"gateway/auth", "session", "session/speech", "turn", "protocol/..."},
 	"gateway/server":     {"gateway/auth", "session", "session/speech", "turn", "protocol/..."},
 	"gateway/*":          {"session", "session/speech", "turn", "protocol/..."},
