@@ -34,9 +34,7 @@ type agents struct {
 	tasks []func(context.Context) // run beside the gateway
 	stops []func()                // called in the reverse order when nobody asks any agent any more
 
-	asking chan struct{} // of size 1, full while the agents are asked whether they are there
-	found  AgentsReport
-	until  time.Time // found is good so long
+	recent recent[AgentsReport]
 }
 
 // made is one agent.
@@ -71,7 +69,7 @@ type AgentsReport struct {
 // makeAgents makes the agents of the file, or the built-in one where it has none. An agent that cannot be asked, because
 // the variable with its key is empty, is made all the same: it says so when it is asked.
 func makeAgents(f File, log *slog.Logger) (*agents, error) {
-	m := &maker{File: f, log: log, agents: &agents{asking: make(chan struct{}, 1)}, servers: map[string]tool.Caller{}, files: map[string][]tool.Tool{}}
+	m := &maker{File: f, log: log, agents: &agents{recent: newRecent[AgentsReport]()}, servers: map[string]tool.Caller{}, files: map[string][]tool.Tool{}}
 	if len(f.agents) == 0 {
 		m.File.agents = []spec{&echoAgent{Common: agentHead{name: echo.AgentID, Kind: "echo", Label: echo.Label}}}
 	}
@@ -492,23 +490,8 @@ func (a *agents) close() {
 // probeTime bounds how long an agent is asked whether it is there.
 const probeTime = 3 * time.Second
 
-// reportKept is how long what the agents said is shown to everybody who wants to know.
-const reportKept = 5 * time.Second
-
-// lately is what [agents.report] has found in the last seconds, so that no number of callers makes more requests to
-// anybody's server than one. Callers wait for the one that asks, which takes up to 3 s.
-func (a *agents) lately(ctx context.Context) AgentsReport {
-	a.asking <- struct{}{}
-	defer func() { <-a.asking }()
-	if time.Now().Before(a.until) {
-		return a.found
-	}
-	found := a.report(ctx)
-	if ctx.Err() == nil { // else it says no more than that the caller has gone
-		a.found, a.until = found, time.Now().Add(reportKept)
-	}
-	return found
-}
+// lately is what [agents.report] has found in the last seconds. Callers wait for the one that asks, which takes up to 3 s.
+func (a *agents) lately(ctx context.Context) AgentsReport { return a.recent.lately(ctx, a.report) }
 
 // report asks all agents at once whether they are there. One that is only offered, and has never been there, is left out.
 func (a *agents) report(ctx context.Context) AgentsReport {
