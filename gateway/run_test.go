@@ -115,12 +115,12 @@ func TestARun(t *testing.T) {
 	expect("PUT", "/api/wiring", `{"wires":[{}]}`, 400, `{"message":"The wiring is wrong; what was in force stays.","mistakes":["/wires/0: missing properties 'id', 'fromZone', 'fromId', 'toZone', 'toId'"]}`)
 	expect("PUT", "/api/wiring", glow, 204, "")
 	expect("GET", "/api/wiring", "", 200, glow)
-	expect("GET", "/api/run", "", 200, `{"running":false,"count":0,"dropped":0,"wires":[]}`)
+	expect("GET", "/api/run", "", 200, `{"running":false,"count":0,"dropped":0,"wires":[],"choreographies":[]}`)
 	expect("POST", "/api/run", `{}`, 400, `{"message":"Say {\"running\": true} or {\"running\": false}, as application/json."}`)
 	expect("POST", "/api/signal", deploy, 200, `{"ok":true,"id":"d","clients":0}`)
 
 	next := events(t, base+"/__commands__/stream")
-	expect("POST", "/api/run", `{"running":true}`, 200, `{"running":true,"count":0,"dropped":0,"wires":[{"id":"w","seen":0,"passed":0}]}`)
+	expect("POST", "/api/run", `{"running":true}`, 200, `{"running":true,"count":0,"dropped":0,"wires":[{"id":"w","seen":0,"passed":0,"filters":[{"type":"sample","seen":0,"passed":0}]}],"choreographies":[{"id":"glow","seen":0,"performed":0}]}`)
 	for range 2 {
 		expect("POST", "/api/signal", deploy, 200, `{"ok":true,"id":"d","clients":1}`)
 	}
@@ -134,8 +134,8 @@ func TestARun(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	expect("GET", "/api/run", "", 200, `{"running":true,"count":2,"dropped":0,"wires":[{"id":"w","seen":2,"passed":1}]}`)
-	expect("POST", "/api/run", `{"running":false}`, 200, `{"running":false,"count":0,"dropped":0,"wires":[]}`)
+	expect("GET", "/api/run", "", 200, `{"running":true,"count":2,"dropped":0,"wires":[{"id":"w","seen":2,"passed":1,"filters":[{"type":"sample","seen":2,"passed":1}]}],"choreographies":[{"id":"glow","seen":1,"performed":1}]}`)
+	expect("POST", "/api/run", `{"running":false}`, 200, `{"running":false,"count":0,"dropped":0,"wires":[],"choreographies":[]}`)
 	if got, want := next(), `{"command":"stopped","entities":[{"id":"lamp","x":0,"y":0,"scale":1,"rotation":0,"opacity":1,"visible":true}]}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -187,7 +187,7 @@ func TestTheWiringsFile(t *testing.T) {
 		_, text := asked(t, "GET", "http://"+addr+"/api/run", "")
 		return since.ReplaceAllString(text, "")
 	}
-	if got, want := status(), `{"running":false,"count":0,"dropped":0,"wires":[],"mistakes":["/wires: got number, want array"]}`; got != want {
+	if got, want := status(), `{"running":false,"count":0,"dropped":0,"wires":[],"choreographies":[],"mistakes":["/wires: got number, want array"]}`; got != want {
 		t.Errorf("with a wrong file the status is %s, want %s", got, want)
 	}
 	if status, text := asked(t, "PUT", url, `{"entities":[]}`); status != 204 {

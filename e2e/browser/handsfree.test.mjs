@@ -118,7 +118,7 @@ for (const [name, vad, least] of [
 /** Goes through all that the helm can say of it, and stops as long as `look` takes. */
 async function through(met, look) {
   const { page, gateway, shown } = met;
-  const titled = (title) => eventually(async () => assert.equal(await shown.title(), title), 20_000);
+  const titled = (title) => eventually(async () => assert.equal(await shown.title(), title));
   await titled('Just talk');
   await look('just talk');
   gateway.say('session.state', { value: 'listening' });

@@ -304,7 +304,7 @@ test('Escape closes the settings also when nothing in them has the focus', async
   await page.getByRole('button', { name: 'Settings' }).click();
   await page.getByRole('heading', { name: 'Appearance' }).click();
   await page.keyboard.press('Escape');
-  await eventually(async () => assert.equal(await page.locator('#settings').count(), 0), 2000);
+  await eventually(async () => assert.equal(await page.locator('#settings').count(), 0));
 });
 
 test('every control has its role and name', async (t) => {

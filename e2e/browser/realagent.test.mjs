@@ -57,7 +57,7 @@ async function heard(shown, answer) {
     const [user, agent] = (await shown.conversation()).at(-1);
     assert.match(user[1], new RegExp(sentence));
     assert.deepEqual(agent, ['agent', answer]);
-  }, 15_000);
+  });
   await shown.idleAgain();
 }
 

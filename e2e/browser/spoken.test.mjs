@@ -215,7 +215,7 @@ async function interrupted(t, times) {
   // With less to draw, a slow machine keeps up with four of them.
   const { page, shown, proxy, wire } = await visitHeard(t, { gateway: toned, init: [exactly], reducedMotion: 'reduce' });
   await shown.talk.click(); // and the pointer stays there
-  await eventually(async () => assert.equal(await shown.title(), 'The microphone is on. Hold to talk.'), 20_000);
+  await eventually(async () => assert.equal(await shown.title(), 'The microphone is on. Hold to talk.'));
   const truth = []; // null: it was over before it could be interrupted
   for (let i = 1; truth.filter(Boolean).length < times; i++) {
     assert.ok(i <= 2 * times, 'most answers are over before they can be interrupted');

@@ -39,7 +39,7 @@ async function answered(shown, proxy) {
     const [user, agent] = (await shown.conversation()).at(-1) ?? [];
     assert.match(user?.[1] ?? '', new RegExp(sentence));
     assert.equal(agent?.[1], `You said: ${user[1]}`);
-  }, 15_000);
+  });
   await shown.idleAgain();
   assert.equal(await shown.partial.isVisible(), false);
   assert.equal(types(proxy).at(-1), 'input_audio.commit');

@@ -14,14 +14,21 @@ type filter interface {
 }
 
 // chain is the filters of one wire, in order. The first that lets a signal drop ends its way.
-type chain []filter
+type chain []link
+
+// link is a filter with how many signals have passed it.
+type link struct {
+	filter
+	passed uint64
+}
 
 func (c chain) apply(now time.Time, s sample) (sample, bool) {
-	for _, f := range c {
+	for i := range c {
 		var passes bool
-		if s, passes = f.apply(now, s); !passes {
+		if s, passes = c[i].apply(now, s); !passes {
 			return s, false
 		}
+		c[i].passed++
 	}
 	return s, true
 }
@@ -32,19 +39,19 @@ func newChain(settings []FilterSetting) chain {
 	for i, s := range settings {
 		switch s.Type {
 		case "throttle":
-			c[i] = &throttle{interval: milliseconds(s.IntervalMs)}
+			c[i].filter = &throttle{interval: milliseconds(s.IntervalMs)}
 		case "sample":
-			c[i] = &everyNth{every: s.Every}
+			c[i].filter = &everyNth{every: s.Every}
 		case "delta":
-			c[i] = &delta{path: parsePath(s.Path), threshold: s.Threshold}
+			c[i].filter = &delta{path: parsePath(s.Path), threshold: s.Threshold}
 		case "when":
-			c[i] = when{s.Clause}
+			c[i].filter = when{s.Clause}
 		case "map":
 			m := mapper{}
 			for _, one := range s.Mappings {
 				m = append(m, mapping{parsePath(one.From), parsePath(one.To)})
 			}
-			c[i] = m
+			c[i].filter = m
 		}
 	}
 	return c

@@ -9,7 +9,7 @@
 // that does so for a gateway. Drawing what comes out is the stage's affair.
 //
 // The files: wiring.go and parse.go are what is configured, when.go and filter.go decide what passes, steps.go is what is
-// performed, binding.go, value.go, scale.go and stage.go what entities become, runner.go who runs it.
+// performed, binding.go, value.go, scale.go and stage.go what entities become, runner.go who runs it, status.go how it goes.
 package pipeline
 
 import (
@@ -28,6 +28,7 @@ type Pipeline struct {
 	running bool
 	count   uint64 // signals that reached something in this run
 	wires   []wireState
+	reached []reached // by choreography
 	stage   stage
 
 	performances uint64        // begun in this run
@@ -38,9 +39,12 @@ type Pipeline struct {
 
 // wireState is what a run knows of one wire.
 type wireState struct {
-	chain        chain
-	seen, passed uint64
+	chain chain
+	seen  uint64 // signals that came to it
 }
+
+// reached is how often a run came to a choreography, and how often that was performed.
+type reached struct{ seen, performed uint64 }
 
 type performance struct {
 	id          uint64
@@ -61,6 +65,7 @@ func (p *Pipeline) Start() []Command {
 	}
 	p.running = true
 	p.wires = newWires(p.wiring.config.Wires)
+	p.reached = make([]reached, len(p.wiring.choreographies))
 	p.stage = newStage(p.wiring.entities)
 	p.say(Started{})
 	return p.out
@@ -96,6 +101,15 @@ func (p *Pipeline) Load(w *Wiring) {
 		}
 	}
 	p.wires = wires
+	reached := make([]reached, len(w.choreographies))
+	for i, now := range w.choreographies {
+		for j, before := range old.choreographies {
+			if now.ID == before.ID {
+				reached[i] = p.reached[j]
+			}
+		}
+	}
+	p.reached = reached
 	entities := map[string]*State{}
 	for _, e := range w.entities {
 		if entities[e.ID] = p.stage.entities[e.ID]; entities[e.ID] == nil {
@@ -134,7 +148,7 @@ func (p *Pipeline) Take(now time.Time, source string, r signal.Raw) []Command {
 	}
 	p.advance(now)
 	routes := p.wiring.routes[r.Type]
-	if len(routes) == 0 || !p.wiring.feeds(source, r.Source, r.Type) {
+	if !p.feeds(source, r.Source, r.Type) || len(routes) == 0 {
 		return p.out
 	}
 	s := sample{r.Type, r.Payload}
@@ -152,6 +166,27 @@ func (p *Pipeline) Take(now time.Time, source string, r signal.Raw) []Command {
 	return p.out
 }
 
+// feeds says whether the signals of a source count for a type. Where wires name the sources of a type, others do not; they
+// name one by its id, or by what its signals call it.
+func (p *Pipeline) feeds(id, called, typ string) bool {
+	named := p.wiring.sources[typ]
+	if named == nil {
+		return true
+	}
+	wires := named[id]
+	for _, i := range wires {
+		p.wires[i].seen++
+	}
+	if called == id {
+		return len(wires) > 0
+	}
+	others := named[called]
+	for _, i := range others {
+		p.wires[i].seen++
+	}
+	return len(wires)+len(others) > 0
+}
+
 // reach brings a signal to one choreography: once, or, if it is behind filters, once for every wire that lets it pass.
 func (p *Pipeline) reach(now time.Time, to *route, r signal.Raw, s sample) {
 	k := &p.wiring.choreographies[to.choreography]
@@ -162,21 +197,23 @@ func (p *Pipeline) reach(now time.Time, to *route, r signal.Raw, s sample) {
 		if !passes {
 			continue
 		}
-		wire.passed++
 		if k.filtered {
-			p.perform(k, k.synthetic, r, passing)
+			p.perform(to.choreography, k.synthetic, r, passing)
 		}
 	}
 	if !k.filtered {
-		p.perform(k, r.Type, r, s)
+		p.perform(to.choreography, r.Type, r, s)
 	}
 }
 
 // perform begins a performance, if the choreography wants this signal.
-func (p *Pipeline) perform(k *choreography, typ string, r signal.Raw, s sample) {
+func (p *Pipeline) perform(which int, typ string, r signal.Raw, s sample) {
+	k, count := &p.wiring.choreographies[which], &p.reached[which]
+	count.seen++
 	if !k.When.holds(s) {
 		return
 	}
+	count.performed++
 	if k.Interrupts {
 		p.interrupt(r.CorrelationID)
 	}
@@ -236,29 +273,3 @@ func (p *Pipeline) advance(now time.Time) {
 func (p *Pipeline) Next() (time.Time, bool) { return p.stage.next() }
 
 func (p *Pipeline) say(c Command) { p.out = append(p.out, c) }
-
-// Status is how a run goes.
-type Status struct {
-	Running bool         `json:"running"`
-	Count   uint64       `json:"count"`   // signals that reached something
-	Dropped uint64       `json:"dropped"` // signals that came faster than they were taken; of a [Runner]
-	Wires   []WireStatus `json:"wires"`
-}
-
-// WireStatus is how often signals came to a wire of a type, and how often they passed.
-type WireStatus struct {
-	ID     string `json:"id"`
-	Seen   uint64 `json:"seen"`
-	Passed uint64 `json:"passed"`
-}
-
-// Status says how the run goes.
-func (p *Pipeline) Status() Status {
-	s := Status{Running: p.running, Count: p.count, Wires: make([]WireStatus, 0, len(p.wires))}
-	for i, w := range p.wires {
-		if wire := p.wiring.config.Wires[i]; wire.ToZone == ZoneChoreography {
-			s.Wires = append(s.Wires, WireStatus{wire.ID, w.seen, w.passed})
-		}
-	}
-	return s
-}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -228,7 +229,7 @@ func TestStartAndStop(t *testing.T) {
 		t.Errorf("a second start: %q", shorts(got))
 	}
 	p.Take(begin, "s", raw("x", `{"value":1}`))
-	if s := p.Status(); !s.Running || s.Count != 1 || !slices.Equal(s.Wires, []WireStatus{{"1", 1, 0}}) {
+	if s := p.Status(); !s.Running || s.Count != 1 || !reflect.DeepEqual(s.Wires, []WireStatus{{"1", 1, 0, []FilterStatus{{"sample", 1, 0}}}}) {
 		t.Errorf("%+v", s)
 	}
 	text, err := json.Marshal(p.Stop())

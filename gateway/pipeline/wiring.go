@@ -6,11 +6,11 @@ import "slices"
 type Wiring struct {
 	config         Config
 	choreographies []choreography
-	routes         map[string][]route         // by the type of a signal
-	sources        map[string]map[string]bool // of the types that not every source feeds
-	bindings       map[string][]int           // of a choreography, in the order of the config
-	entities       []Entity                   // with those that only bindings name
-	semantic       map[string][]int           // entities by what bindings call them
+	routes         map[string][]route          // by the type of a signal
+	sources        map[string]map[string][]int // of the types that not every source feeds, with the wires of each
+	bindings       map[string][]int            // of a choreography, in the order of the config
+	entities       []Entity                    // with those that only bindings name
+	semantic       map[string][]int            // entities by what bindings call them
 }
 
 // route leads from a type to one choreography.
@@ -39,7 +39,7 @@ func Compile(c Config) (*Wiring, error) {
 		return nil, found
 	}
 	w := &Wiring{
-		config: c, routes: map[string][]route{}, sources: map[string]map[string]bool{},
+		config: c, routes: map[string][]route{}, sources: map[string]map[string][]int{},
 		bindings: map[string][]int{}, semantic: map[string][]int{},
 	}
 	for i, k := range c.Choreographies {
@@ -47,12 +47,12 @@ func Compile(c Config) (*Wiring, error) {
 			return nil, Mistakes{at("choreographies", i, "steps") + ": " + err.Error()}
 		}
 	}
-	for _, wire := range c.Wires {
+	for i, wire := range c.Wires {
 		if wire.FromZone == ZoneSignal {
 			if w.sources[wire.ToID] == nil {
-				w.sources[wire.ToID] = map[string]bool{}
+				w.sources[wire.ToID] = map[string][]int{}
 			}
-			w.sources[wire.ToID][wire.FromID] = true
+			w.sources[wire.ToID][wire.FromID] = append(w.sources[wire.ToID][wire.FromID], i)
 		}
 	}
 	w.place()
@@ -104,11 +104,4 @@ func (w *Wiring) place() {
 			w.entities = append(w.entities, Entity{ID: b.Entity})
 		}
 	}
-}
-
-// feeds says whether the signals of a source count for a type. Where wires name the sources of a type, others do not; they
-// name one by its id, or by what its signals call it.
-func (w *Wiring) feeds(id, called, typ string) bool {
-	named := w.sources[typ]
-	return named == nil || named[id] || named[called]
 }

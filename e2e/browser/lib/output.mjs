@@ -235,7 +235,7 @@ export async function recognised(vela, sound) {
   try {
     const file = join(folder, 'output.wav');
     writeFileSync(file, wav(sound));
-    const { stdout } = await promisify(execFile)(program, ['say', file, '--fast', '--url', vela.host], { timeout: 30_000 });
+    const { stdout } = await promisify(execFile)(program, ['say', file, '--fast', '--url', vela.host], { timeout: 60_000 });
     return stdout.toLowerCase();
   } finally {
     rmSync(folder, { recursive: true, force: true });

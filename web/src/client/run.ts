@@ -35,6 +35,12 @@ export interface Binding {
   choreography: string;
 }
 
+/** How often signals came, and how often they passed. */
+export interface Passing {
+  seen: number;
+  passed: number;
+}
+
 /** How the run goes. */
 export interface Run {
   running: boolean;
@@ -42,8 +48,10 @@ export interface Run {
   count: number;
   /** Signals that came faster than they were taken. */
   dropped: number;
-  /** How often signals came to a wire of a type, and how often they passed; by the wire's id. */
-  wires: ReadonlyMap<string, { seen: number; passed: number }>;
+  /** By the wire's id, with the filters of its chain in their order. Empty while run mode is off. */
+  wires: ReadonlyMap<string, Passing & { filters: readonly Passing[] }>;
+  /** How often signals came to a choreography, and how often it was performed; by its id. Empty while run mode is off. */
+  choreographies: ReadonlyMap<string, { seen: number; performed: number }>;
   /** Since when what is wired is in force, in Unix ms; 0 where nobody says. */
   since: number;
   /** What is wrong with the wiring that the file has now and that is not in force; none where nothing is. */
@@ -54,6 +62,10 @@ const most = 4096;
 const words = (word: unknown): string => (typeof word === 'string' ? word : '');
 const count = (n: unknown): number => (typeof n === 'number' && n >= 0 ? n : 0);
 const objects = (value: unknown): Record<string, unknown>[] => (Array.isArray(value) ? value.slice(0, most).filter(isObject) : []);
+
+function passingOf(value: Record<string, unknown>): Passing {
+  return { seen: count(value.seen), passed: count(value.passed) };
+}
 
 /** Reads a wiring; null for what is none. */
 export function readWiring(value: unknown): Wiring | null {
@@ -90,7 +102,8 @@ export function readRun(value: unknown): Run | null {
     running: value.running,
     count: count(value.count),
     dropped: count(value.dropped),
-    wires: new Map(objects(value.wires).map((w) => [words(w.id), { seen: count(w.seen), passed: count(w.passed) }])),
+    wires: new Map(objects(value.wires).map((w) => [words(w.id), { ...passingOf(w), filters: objects(w.filters).map(passingOf) }])),
+    choreographies: new Map(objects(value.choreographies).map((c) => [words(c.id), { seen: count(c.seen), performed: count(c.performed) }])),
     since: count(value.since),
     mistakes: Array.isArray(value.mistakes) ? value.mistakes.filter((m) => typeof m === 'string').slice(0, 100) : [],
   };
@@ -103,6 +116,9 @@ export function askWiring(asker: Asker): Promise<Answer> {
 export function askRun(asker: Asker): Promise<Answer> {
   return ask(asker, '/api/run');
 }
+
+/** Where what comes out of a run is told. */
+export const commandStream = '/__commands__/stream';
 
 export function switchRun(asker: Asker, running: boolean): Promise<Answer> {
   return ask(asker, '/api/run', { method: 'POST', body: { running } });

@@ -89,11 +89,18 @@ describe('a signal, a wiring and a run', () => {
     expect(readWiring([])).toBeNull();
   });
 
-  test('a run is read with its wires and its mistakes', () => {
-    const run = readRun({ running: true, count: 3, dropped: 1, wires: [{ id: 'w', seen: 4, passed: 2 }], since: 9, mistakes: ['/wires: no', 7] })!;
+  test('a run is read with what it counts and its mistakes', () => {
+    const wires = [{ id: 'w', seen: 4, passed: 2, filters: [{ type: 'sample', seen: 4, passed: 2 }, 7] }, { id: 'v', seen: -1 }];
+    const run = readRun({ running: true, count: 3, dropped: 1, wires, choreographies: [{ id: 'c', seen: 2, performed: 1 }, 'x'], since: 9, mistakes: ['/wires: no', 7] })!;
     expect(run).toMatchObject({ running: true, count: 3, dropped: 1, since: 9, mistakes: ['/wires: no'] });
-    expect([...run.wires]).toEqual([['w', { seen: 4, passed: 2 }]]);
+    expect([...run.wires]).toEqual([
+      ['w', { seen: 4, passed: 2, filters: [{ seen: 4, passed: 2 }] }],
+      ['v', { seen: 0, passed: 0, filters: [] }],
+    ]);
+    expect([...run.choreographies]).toEqual([['c', { seen: 2, performed: 1 }]]);
     expect(readRun({ running: 'yes' })).toBeNull();
-    expect(readRun({ running: false })).toMatchObject({ count: 0, since: 0, mistakes: [] });
+    const off = readRun({ running: false })!;
+    expect(off).toMatchObject({ count: 0, since: 0, mistakes: [] });
+    expect([off.wires.size, off.choreographies.size]).toEqual([0, 0]);
   });
 });

@@ -1,4 +1,4 @@
-import type { Binding, Choreography, Filter, Run, Wire, Wiring } from '../client/run';
+import type { Binding, Choreography, Filter, Passing, Run, Wire, Wiring } from '../client/run';
 
 /** One way through the wiring: from signals of a type, through filters, to a choreography. */
 export interface Way {
@@ -8,10 +8,16 @@ export interface Way {
   filters: readonly Filter[];
   to: string;
   /** The sources whose signals of the type count; null where all of them do. */
-  from: readonly string[] | null;
-  /** How many signals came to it and how many passed; null where nobody counts. */
-  seen: number | null;
-  passed: number | null;
+  from: readonly Feeder[] | null;
+  /** How often signals came to it and passed, and so for each of its filters; null while run mode is off. */
+  count: (Passing & { filters: readonly Passing[] }) | null;
+}
+
+/** A source that is wired to a type. */
+export interface Feeder {
+  source: string;
+  /** How many of its signals of that type came; null while run mode is off. */
+  came: number | null;
 }
 
 /** What is reached: a choreography with what hangs on it. */
@@ -21,6 +27,8 @@ export interface Goal {
   bindings: readonly Binding[];
   /** Where wires lead on to: themes, shaders, sketches. */
   onward: readonly string[];
+  /** How often signals came to it, and how often it was performed; null while run mode is off. */
+  count: { seen: number; performed: number } | null;
   ways: readonly Way[];
 }
 
@@ -36,26 +44,32 @@ const between = (w: Wire, from: string, to: string): boolean => w.fromZone === f
 /** Works out what leads where. A choreography that no wire leads to is reached by its own type. */
 export function boardOf(wiring: Wiring, run: Run | null): Board {
   const { wires, choreographies, bindings } = wiring;
-  const feeding = new Map<string, string[]>();
+  const feeding = new Map<string, Feeder[]>();
   for (const w of wires) {
-    if (between(w, 'signal', 'signal-type')) feeding.set(w.toId, [...(feeding.get(w.toId) ?? []), w.fromId]);
+    if (!between(w, 'signal', 'signal-type')) continue;
+    feeding.set(w.toId, [...(feeding.get(w.toId) ?? []), { source: w.fromId, came: run?.wires.get(w.id)?.passed ?? null }]);
   }
   const goals = choreographies.map((c): Goal => {
     const leading = wires.filter((w) => between(w, 'signal-type', 'choreographer') && w.toId === c.id);
-    const wayOf = (id: string, type: string, filters: readonly Filter[]): Way => {
-      const count = run?.wires.get(id);
-      return { id, type, filters, to: c.id, from: feeding.get(type) ?? null, seen: count?.seen ?? null, passed: count?.passed ?? null };
-    };
+    const count = run?.choreographies.get(c.id) ?? null;
+    const wayOf = (id: string, type: string, filters: readonly Filter[], counted: Way['count']): Way => ({ id, type, filters, to: c.id, from: feeding.get(type) ?? null, count: counted });
+    const own = count && { seen: count.seen, passed: count.seen, filters: [] };
     return {
       id: c.id,
       choreography: c,
       bindings: bindings.filter((b) => b.choreography === c.id),
       onward: wires.filter((w) => w.fromZone === 'choreographer' && w.fromId === c.id).map((w) => `${w.toZone} ${w.toId}`),
-      ways: leading.length > 0 ? leading.map((w) => wayOf(w.id, w.fromId, w.filters)) : [wayOf(`own:${c.id}`, c.on, [])],
+      ways: leading.length > 0 ? leading.map((w) => wayOf(w.id, w.fromId, w.filters, run?.wires.get(w.id) ?? null)) : [wayOf(`own:${c.id}`, c.on, [], own)],
+      count,
     };
   });
   const ways = goals.flatMap((g) => g.ways);
   return { types: [...new Set([...ways.map((w) => w.type), ...feeding.keys()])], ways, goals };
+}
+
+/** How many came and how many passed, in a few words; none where nobody counts. */
+export function passingWords(count: Passing | null | undefined): string {
+  return count ? `${count.seen.toLocaleString('en')} to ${count.passed.toLocaleString('en')}` : '';
 }
 
 /** A filter in a few words. */
@@ -79,13 +93,19 @@ export function filterWords(filter: Filter): string {
   return '';
 }
 
-/** A chain in the few words that a capsule has room for. */
-export function chainWords(filters: readonly Filter[]): string {
-  return filters.length === 1 ? `${filters[0]!.type} ${short(filterWords(filters[0]!))}` : `${filters.length} filters`;
+/** A line of what is drawn of a chain. */
+export interface Link {
+  words: string;
+  count: Passing | null;
 }
 
-function short(words: string): string {
-  return words.length > 14 ? `${words.slice(0, 13)}…` : words;
+/** A chain in so many lines at most: the first filters, and in the last line how many more there are. */
+export function linksOf({ filters, count }: Pick<Way, 'filters' | 'count'>, most: number): Link[] {
+  const links = filters.map((filter, i): Link => ({ words: `${filter.type} ${filterWords(filter)}`, count: count?.filters[i] ?? null }));
+  if (links.length <= most) return links;
+  const rest = links.splice(most - 1);
+  const [first, last] = [rest[0]!.count, rest.at(-1)!.count];
+  return [...links, { words: `${rest.length} more filters`, count: first && last && { seen: first.seen, passed: last.passed } }];
 }
 
 const signs: Record<string, string> = { equals: '=', gt: '>', lt: '<', contains: 'contains', matches: 'matches', exists: 'exists' };

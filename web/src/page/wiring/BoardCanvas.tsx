@@ -1,21 +1,24 @@
 import { useSignal, type Signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { chainWords, thickness, type Board, type Way } from '../../state/board';
+import { linksOf, passingWords, thickness, type Board, type Way } from '../../state/board';
 import { rateWords } from '../../state/meter';
 import type { Origin } from '../../state/origin';
 import { plain } from '../../state/plain';
 import type { Watch } from '../../state/watch';
 import { Flag } from '../signals/Flag';
 
-const widths = [176, 176, 216, 200] as const;
+const widths = [168, 168, 256, 196] as const;
 const heads = ['Sources', 'Signal types', 'Filters', 'Choreographies'] as const;
 const step = 72;
 const top = 64;
-const margin = 24;
+const margin = 20;
+
+/** How many filters have room in a capsule. */
+const lines = 3;
 
 /** Least room between two columns, so that the lines can be told apart. */
-const least = 32;
+const least = 28;
 
 interface Spot {
   x: number;
@@ -110,20 +113,18 @@ export function BoardCanvas({ watch, board, passing, chosen }: { watch: Watch; b
             class="capsule"
             data-way={way.id}
             aria-pressed={way === selected}
-            aria-label={`${way.type} to ${way.to}, ${chainWords(way.filters)}`}
             style={at(xs[2]!, wayY(way), widths[2])}
             onClick={() => choose(way)}
           >
-            <span class="grow">{plain(chainWords(way.filters))}</span>
-            {way.seen !== null && (
-              <span class="n">
-                {way.seen.toLocaleString('en')} to {way.passed!.toLocaleString('en')}
+            <span class="unseen">{plain(`${way.type} to ${way.to}: `)}</span>
+            {linksOf(way, lines).map((link, i) => (
+              <span key={i} class="link-line">
+                <span class="grow">{plain(link.words)}</span> {link.count && <span class="n">{passingWords(link.count)}</span>}
               </span>
-            )}
+            ))}
           </button>
         ))}
         {board.goals.map((goal, i) => {
-          const runs = goal.ways.every((w) => w.passed !== null) ? goal.ways.reduce((n, w) => n + w.passed!, 0) : null;
           const direct = goal.ways.find((w) => w.filters.length === 0) ?? goal.ways[0]!;
           return (
             <button
@@ -138,7 +139,7 @@ export function BoardCanvas({ watch, board, passing, chosen }: { watch: Watch; b
             >
               <b>
                 <bdi>{plain(goal.id)}</bdi>
-                {runs !== null && <span class="n">{runs.toLocaleString('en')} passed</span>}
+                {goal.count && <span class="n">{goal.count.performed.toLocaleString('en')} performed</span>}
               </b>
               <span class="n">{goal.bindings.length > 0 ? `sets ${goal.bindings.map((b) => b.property).join(', ')}` : goal.choreography?.interrupts ? 'interrupts by correlationId' : `own type ${goal.choreography?.on ?? ''}`}</span>
             </button>
@@ -158,14 +159,14 @@ function sourcesOf(watch: Watch, board: Board): Origin[] {
     found.set(key, source ? watch.originOf({ sourceId: key, source: key, type: '' }) : watch.originByKey(key));
   };
   for (const source of watch.known.value.values()) if (source.state !== 'unavailable') add(source.id);
-  for (const way of board.ways) way.from?.forEach(add);
+  for (const way of board.ways) way.from?.forEach(({ source }) => add(source));
   for (const type of board.types) watch.originsOf(type).forEach(add);
   return [...found.values()];
 }
 
 /** Whether a wire says that the signals of a source count for a type. */
 function feeds(board: Board, origin: string, type: string): boolean {
-  return board.ways.some((w) => w.type === type && w.from?.includes(origin) === true);
+  return board.ways.some((w) => w.type === type && w.from?.some(({ source }) => source === origin) === true);
 }
 
 function stateOf(watch: Watch, key: string): string {

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { clauseWords, filterWords, type Board, type Way } from '../../state/board';
+import { clauseWords, filterWords, passingWords, type Board, type Goal, type Way } from '../../state/board';
 import { plain } from '../../state/plain';
 import type { Watch } from '../../state/watch';
 import { Icon } from '../Icon';
@@ -21,7 +21,7 @@ export function WayDetail({ watch, board, way, onClose }: { watch: Watch; board:
         </button>
       </header>
       <div class="scroll" tabIndex={0} role="group" aria-label="The selected wire">
-        <p class="lead">{countWords(way)}</p>
+        <p class="lead">{countWords(way, goal)}</p>
         {way.filters.length > 0 && (
           <section>
             <h3>Filters</h3>
@@ -33,12 +33,13 @@ export function WayDetail({ watch, board, way, onClose }: { watch: Watch; board:
                     {plain(filter.type)}
                     <code>{plain(filterWords(filter))}</code>
                   </span>
+                  <span class="n">{passingWords(way.count?.filters[i])}</span>
                 </li>
               ))}
             </ol>
-            {way.seen !== null && way.seen > 0 && (
+            {way.count && way.count.seen > 0 && (
               <div class="share" aria-hidden="true">
-                <i style={{ width: `${(100 * way.passed!) / way.seen}%` }} />
+                <i style={{ width: `${(100 * way.count.passed) / way.count.seen}%` }} />
               </div>
             )}
           </section>
@@ -52,12 +53,13 @@ export function WayDetail({ watch, board, way, onClose }: { watch: Watch; board:
           ) : (
             <>
               <ul class="feeders">
-                {way.from.map((key) => {
+                {way.from.map(({ source: key, came }) => {
                   const origin = watch.known.value.has(key) ? watch.originOf({ sourceId: key, source: key, type: '' }) : watch.originByKey(key);
                   return (
                     <li key={key}>
                       <Flag identity={origin.identity} />
-                      <bdi>{plain(origin.name)}</bdi>
+                      <bdi class="grow">{plain(origin.name)}</bdi>
+                      {came !== null && <span class="n">{came.toLocaleString('en')}</span>}
                     </li>
                   );
                 })}
@@ -112,8 +114,14 @@ export function WayDetail({ watch, board, way, onClose }: { watch: Watch; board:
   );
 }
 
-function countWords({ seen, passed, filters }: Way): string {
-  if (seen === null || passed === null) return 'No wire leads here: it is reached by its own type, which is not counted.';
-  const came = `${seen.toLocaleString('en')} signals reached this wire, ${passed.toLocaleString('en')} passed.`;
-  return filters.length > 0 ? `${came} The first filter that drops a signal ends its way.` : came;
+function countWords({ count, filters, id }: Way, { count: reached }: Goal): string {
+  if (!count) return 'While run mode is off, signals are not counted here.';
+  const performed = reached ? ` The choreography was performed ${times(reached.performed)}.` : '';
+  if (id.startsWith('own:')) return `No wire leads here: it is reached by its own type, ${times(count.seen)}.${performed}`;
+  const came = `${count.seen.toLocaleString('en')} signals reached this wire, ${count.passed.toLocaleString('en')} passed.`;
+  return `${came}${filters.length > 0 ? ' The first filter that drops a signal ends its way.' : ''}${performed}`;
+}
+
+function times(n: number): string {
+  return n === 1 ? 'once' : `${n.toLocaleString('en')} times`;
 }

@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { chainWords, type Board } from '../../state/board';
+import { linksOf, passingWords, type Board, type Feeder, type Way } from '../../state/board';
 import { plain } from '../../state/plain';
 import type { Watch } from '../../state/watch';
 
@@ -22,21 +22,21 @@ export function WayTable({ watch, board, chosen }: { watch: Watch; board: Board;
         <tbody>
           {board.ways.map((way) => (
             <tr key={way.id} aria-current={way.id === chosen.value ? 'true' : undefined}>
-              <td data-head="Sources">{way.from === null ? 'all' : way.from.map((key) => plain(nameOf(watch, key))).join(', ')}</td>
+              <td data-head="Sources">{way.from === null ? 'all' : way.from.map((feeder) => plain(feederWords(watch, feeder))).join(', ')}</td>
               <td data-head="Signal type">
                 <code>{plain(way.type)}</code>
               </td>
-              <td data-head="Filters">{way.filters.length > 0 ? plain(chainWords(way.filters)) : 'none'}</td>
+              <td data-head="Filters">{way.filters.length > 0 ? <Chain way={way} /> : 'none'}</td>
               <td data-head="Choreography">
                 <button type="button" class="link" data-way={way.id} aria-pressed={way.id === chosen.value} onClick={() => (chosen.value = chosen.value === way.id ? '' : way.id)}>
                   <bdi>{plain(way.to)}</bdi>
                 </button>
               </td>
               <td data-head="Came" class="n">
-                {way.seen?.toLocaleString('en') ?? 'not counted'}
+                {way.count?.seen.toLocaleString('en') ?? 'not counted'}
               </td>
               <td data-head="Passed" class="n">
-                {way.passed?.toLocaleString('en') ?? 'not counted'}
+                {way.count?.passed.toLocaleString('en') ?? 'not counted'}
               </td>
             </tr>
           ))}
@@ -46,6 +46,20 @@ export function WayTable({ watch, board, chosen }: { watch: Watch; board: Board;
   );
 }
 
-function nameOf(watch: Watch, key: string): string {
-  return watch.known.peek().get(key)?.name ?? watch.originByKey(key).name;
+/** Each filter with how many signals came to it and how many passed. */
+function Chain({ way }: { way: Way }): JSX.Element {
+  return (
+    <ol class="links">
+      {linksOf(way, way.filters.length).map(({ words, count }, i) => (
+        <li key={i}>
+          {plain(words)} {count && <span class="n">{passingWords(count)}</span>}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function feederWords(watch: Watch, { source, came }: Feeder): string {
+  const name = watch.known.peek().get(source)?.name ?? watch.originByKey(source).name;
+  return came === null ? name : `${name} (${came.toLocaleString('en')})`;
 }

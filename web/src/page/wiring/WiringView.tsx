@@ -4,8 +4,10 @@ import { useEffect, useMemo } from 'preact/hooks';
 import '../../style/signals.css';
 import '../../style/wiring.css';
 import { askRun, askWiring, readRun, readWiring, switchRun, type Run, type Wiring } from '../../client/run';
+import { systemTimers } from '../../client/line';
 import type { App } from '../../state/app';
 import { boardOf } from '../../state/board';
+import { Outcome } from '../../state/outcome';
 import { plain } from '../../state/plain';
 import { timeOfDay } from '../signals/rows';
 import { FlagSprite } from '../signals/Flag';
@@ -13,6 +15,7 @@ import { watchingOf } from '../signals/watching';
 import { Icon } from '../Icon';
 import { narrow } from '../wide';
 import { BoardCanvas } from './BoardCanvas';
+import { OutcomePanel } from './OutcomePanel';
 import { WayDetail } from './WayDetail';
 import { WayTable } from './WayTable';
 
@@ -36,6 +39,8 @@ export function WiringView({ app }: { app: App }): JSX.Element {
   const listed = useSignal<boolean | null>(null);
   useEffect(() => watch.begin(), [watch]);
   useEffect(() => followRun(app, wiring, running), [app]);
+  const outcome = useMemo(() => new Outcome({ token: () => app.token, timers: systemTimers }), [app]);
+  useEffect(() => whileSeen(outcome), [outcome]);
   const { run, passing, words } = running.value;
   const board = useMemo(() => wiring.value && boardOf(wiring.value, run), [wiring.value, run]);
   const asList = listed.value ?? narrow.value;
@@ -66,6 +71,7 @@ export function WiringView({ app }: { app: App }): JSX.Element {
           </p>
         )}
         {board && (board.ways.length === 0 ? <p class="nothing">Nothing is wired. Every signal is kept in the log.</p> : asList ? <WayTable watch={watch} board={board} chosen={chosen} /> : <BoardCanvas watch={watch} board={board} passing={passing} chosen={chosen} />)}
+        {run?.running && <OutcomePanel outcome={outcome} />}
         <footer class="foot">
           <span>{asList ? 'Each wire with how many signals came to it and how many passed.' : 'A line is as thick as its signals per second. After a filter it carries only what passed.'}</span>
           <button type="button" class="button quiet" id="as-list" aria-pressed={asList} onClick={() => (listed.value = !asList)}>
@@ -166,6 +172,17 @@ function followRun(app: App, wiring: Signal<Wiring | null>, running: Signal<Runn
   return () => {
     over = true;
     clearTimeout(timer);
+  };
+}
+
+/** Follows what comes out while the page can be seen: a browser has few connections for all pages of a gateway. */
+function whileSeen(outcome: Outcome): () => void {
+  const look = (): void => (document.visibilityState === 'hidden' ? outcome.stop() : outcome.start());
+  look();
+  document.addEventListener('visibilitychange', look);
+  return () => {
+    document.removeEventListener('visibilitychange', look);
+    outcome.stop();
   };
 }
 
