@@ -196,6 +196,27 @@ test('an output that has nothing to play sleeps, and wakes for the first sample 
   await eventually(async () => assert.equal(await sound(), 'closed'));
 });
 
+test('how readily it hears is chosen with the keyboard, holds for the gateway, and is remembered', async (t) => {
+  const browser = await startBrowser({ microphone: record(quiet(10)).file });
+  afterwards(t, () => browser.close());
+  const { page, proxy, shown } = await visitSpoken(t, browser, vela);
+  const settings = () => page.getByRole('button', { name: 'Settings' }).click();
+  const asked = () => proxy.sent.map((m) => (typeof m === 'string' ? JSON.parse(m) : {})).findLast(({ type }) => type === 'session.start').payload;
+  await settings();
+  await page.getByRole('radiogroup', { name: 'Hands-free hears' }).getByRole('radio', { checked: true }).focus();
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await page.getByRole('radio', { name: 'Clear only' }).getAttribute('aria-checked'), 'true');
+  await page.getByRole('dialog').getByRole('switch', { name: 'Hands-free' }).click();
+  await eventually(() => assert.deepEqual(asked(), { turnDetection: 'vad', vad: { threshold: 0.7 } }));
+  await page.getByRole('radio', { name: '1.2 s' }).click();
+  await eventually(() => assert.deepEqual(asked(), { turnDetection: 'vad', vad: { threshold: 0.7, silenceMs: 1200 } }));
+  await page.keyboard.press('Escape');
+  await eventually(async () => assert.equal(await shown.title(), 'Just talk'));
+  await page.reload();
+  await settings();
+  assert.equal(await page.getByRole('radio', { name: '1.2 s' }).getAttribute('aria-checked'), 'true');
+});
+
 test('how it looks and is read aloud, at every size: nothing moves, everything has contrast, and what is off says why', async (t) => {
   const browser = await startBrowser({ microphone: record(quiet(0.3), hum(0.5), quiet(0.4), voice('harbour')).file });
   afterwards(t, () => browser.close());
