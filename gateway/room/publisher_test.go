@@ -199,7 +199,7 @@ func TestTheStateIsSaidWhenItChanges(t *testing.T) {
 		p.restart()
 		p.put(session.Event{Message: protocol.SessionReady{Terms: &protocol.Terms{TurnDetection: "none", Features: []string{"vad"}}}}, who{})
 		synctest.Wait()
-		if got := strings.Join(sky.was(), " "); got != "listening thinking speaking listening listening/vad listening/vad listening/none" {
+		if got := strings.Join(sky.was(), " "); got != "initializing listening thinking speaking listening listening/vad listening/vad listening/none" {
 			t.Errorf("the agent was: %s", got)
 		}
 	})
