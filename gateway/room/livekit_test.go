@@ -50,6 +50,14 @@ func TestPackets(t *testing.T) {
 	}
 }
 
+// The SDK drops what is too big and says nothing: it is not given that.
+func TestWhatLiveKitDoesNotCarry(t *testing.T) {
+	c, _ := listeningTo(t)
+	if err := c.carry(t.Context(), user(topicEvents, make([]byte, maxPacket))); err != errTooBig {
+		t.Error(err)
+	}
+}
+
 // Why a room could not be joined, as the SDK says it of what LiveKit answers.
 func TestWhyARoomIsNotJoined(t *testing.T) {
 	quiet()
