@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,9 +16,10 @@ import (
 
 // agents are the agents of a [File], made once and shared by all sessions.
 type agents struct {
-	list  []*made
-	tasks []func(context.Context) // run beside the gateway
-	stops []func()                // called in the reverse order when nobody asks any agent any more
+	list    []*made
+	servers []*toolServer           // of MCP, in the order of the file
+	tasks   []func(context.Context) // run beside the gateway
+	stops   []func()                // called in the reverse order when nobody asks any agent any more
 
 	asking chan struct{} // of size 1, full while the agents are asked whether they are there
 	found  AgentsReport
@@ -38,10 +40,11 @@ type made struct {
 // makeAgents makes the agents of the file, or the built-in one where it has none. An agent that cannot be asked, because
 // the variable with its key is empty, is made all the same: it says so when it is asked.
 func makeAgents(f File, log *slog.Logger) (*agents, error) {
-	m := &maker{File: f, log: log, agents: &agents{asking: make(chan struct{}, 1)}, servers: map[string]tool.Caller{}, files: map[string][]tool.Tool{}}
+	m := &maker{File: f, log: log, agents: &agents{asking: make(chan struct{}, 1)}, files: map[string][]tool.Tool{}}
 	if len(f.agents) == 0 {
 		m.File.agents = []spec{&echoAgent{Common: agentHead{name: echo.AgentID, Kind: "echo", Label: echo.Label}}}
 	}
+	m.makeServers()
 	for _, s := range m.File.agents {
 		if err := m.make(s); err != nil {
 			m.close()
@@ -61,12 +64,12 @@ func (a *agents) named() []session.NamedEngine {
 	return list
 }
 
-// start runs what agents need beside the gateway. What it returns ends that, and is called when no session runs any
+// start runs what agents need beside the gateway, and whatever else it is given. What it returns ends that, and is called when no session runs any
 // more: agents outlive those who ask them.
-func (a *agents) start(ctx context.Context) (stop func()) {
+func (a *agents) start(ctx context.Context, more ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var tasks sync.WaitGroup
-	for _, task := range a.tasks {
+	for _, task := range slices.Concat(a.tasks, more) {
 		tasks.Go(func() { task(ctx) })
 	}
 	return func() {

@@ -16,7 +16,6 @@ import (
 	"vela/turn/anthropic"
 	"vela/turn/dispatch"
 	"vela/turn/echo"
-	"vela/turn/mcp"
 	"vela/turn/openai"
 	"vela/turn/openclaw"
 	"vela/turn/stream"
@@ -27,9 +26,8 @@ import (
 type maker struct {
 	File
 	*agents
-	log     *slog.Logger
-	servers map[string]tool.Caller // of MCP, as far as agents use them
-	files   map[string][]tool.Tool // by folder: two agents that edit the same files must not do it at once
+	log   *slog.Logger
+	files map[string][]tool.Tool // by folder: two agents that edit the same files must not do it at once
 }
 
 func (m *maker) make(s spec) error {
@@ -78,7 +76,7 @@ type prober interface {
 func (m *maker) model(a *made, s *modelAgent) error {
 	key, err := secret(s.KeyEnv)
 	if err != nil {
-		a.missing(err)
+		a.missing(fmt.Errorf("%s: key_env: %w", m.at(s.Common.line), err))
 		return nil
 	}
 	timeouts := stream.Timeouts{
@@ -104,10 +102,10 @@ func (m *maker) model(a *made, s *modelAgent) error {
 	if err != nil {
 		return err
 	}
-	tools, err := m.tools(s.Tools)
+	tools, err := m.tools(a.name, s.Tools)
 	switch {
 	case errors.Is(err, errNoKey):
-		a.missing(errNoKey)
+		a.missing(err)
 		return nil
 	case err != nil:
 		return err
@@ -180,7 +178,8 @@ func readRegular(path string) ([]byte, error) {
 // path is a path of the file's: a relative one begins where the file lies, and one with ~/ at home.
 func (m *maker) path(name string) (string, error) { return pathFrom(m.dir, name) }
 
-func (m *maker) tools(t toolsOf) (tool.Caller, error) {
+// tools are those of the agent of a name.
+func (m *maker) tools(agent string, t toolsOf) (tool.Caller, error) {
 	var own []tool.Tool
 	if t.Root != "" {
 		dir, err := m.path(t.Root)
@@ -202,9 +201,9 @@ func (m *maker) tools(t toolsOf) (tool.Caller, error) {
 	}
 	callers := []tool.Caller{set}
 	for _, name := range t.MCP {
-		server, err := m.server(name)
+		server, err := m.use(name, agent)
 		if err != nil {
-			return nil, fmt.Errorf("mcp server %s: %w", name, err)
+			return nil, err
 		}
 		callers = append(callers, server)
 	}
@@ -224,39 +223,6 @@ func (m *maker) filesIn(dir string) ([]tool.Tool, error) {
 	m.stops = append(m.stops, func() { _ = root.Close() }) // every file has been closed: there is nothing to lose
 	m.files[dir] = append(tool.Files(root, 0), tool.Bash(root, 0))
 	return m.files[dir], nil
-}
-
-// server is an MCP server. Agents that use the same one share it.
-func (m *maker) server(name string) (tool.Caller, error) {
-	if s, ok := m.servers[name]; ok {
-		return s, nil
-	}
-	c := m.mcp[name]
-	key, err := secret(c.KeyEnv)
-	if err != nil {
-		return nil, err
-	}
-	cfg := mcp.Config{Name: name, URL: c.URL, Header: headers(c.Headers), Dir: m.dir, Log: m.log.With("component", "mcp")}
-	if len(c.Command) > 0 {
-		cfg.Command, cfg.Args = c.Command[0], c.Command[1:]
-	}
-	if key != "" {
-		cfg.Header.Set("Authorization", "Bearer "+key)
-	}
-	for _, variable := range c.Env {
-		value, err := secret(variable)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Env = append(cfg.Env, variable+"="+value)
-	}
-	s, err := mcp.New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	m.servers[name] = s
-	m.tasks = append(m.tasks, func(ctx context.Context) { _ = s.Run(ctx) }) // it ends with ctx alone
-	return s, nil
 }
 
 func (m *maker) openclaw(a *made, s *openclawAgent) error {

@@ -28,10 +28,15 @@ type AgentsReport struct {
 	Agents  []AgentReport `json:"agents"`
 }
 
-// Probe asks every agent whether it is there, which takes up to 3 s. It is for a gateway that does not run.
-func (g *Gateway) Probe(ctx context.Context) AgentsReport {
-	defer g.agents.start(ctx)()
-	return g.agents.report(ctx)
+// Probe asks every agent whether it is there, which takes up to 3 s, and meanwhile every MCP server of the file, which takes up
+// to 10. It is for a gateway that does not run.
+func (g *Gateway) Probe(ctx context.Context) (agents AgentsReport, servers []Engine) {
+	defer g.agents.start(ctx, g.agents.unused()...)()
+	var asked sync.WaitGroup
+	asked.Go(func() { servers = g.agents.probeServers(ctx) })
+	agents = g.agents.report(ctx)
+	asked.Wait()
+	return agents, servers
 }
 
 // probeTime bounds how long an agent is asked whether it is there.

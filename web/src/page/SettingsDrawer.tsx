@@ -57,7 +57,7 @@ export function SettingsDrawer({ app, inRoom, onClose, children }: { app: App; i
           </button>
         </header>
         <div class="groups">
-          {!inRoom && (
+          {!inRoom && app.views.length > 1 && (
             <section class="narrow-only">
               <h3>Views</h3>
               <Views app={app} onChoose={onClose} />
