@@ -507,7 +507,8 @@ func TestWhatWasConnectedIsConnectedAgain(t *testing.T) {
 		for _, name := range []string{"a.test", "b.test", "c.test", "d.test"} {
 			n.serve(name, stays)
 		}
-		n.serve("e.test", n.socket(func(_ context.Context, c *websocket.Conn, _ *http.Request) {
+		n.serve("e.test", n.socket(func(_ context.Context, c *websocket.Conn, r *http.Request) {
+			keys <- r.Host
 			_ = c.Close(websocket.StatusNormalClosure, "")
 		}))
 		w := newWorks(t, Config{dial: n.dial, Keep: keep})
@@ -545,6 +546,7 @@ func TestWhatWasConnectedIsConnectedAgain(t *testing.T) {
 		}
 		drain()
 		want := "connected\ndisconnected\ndisconnected\nerror " + errKeyGone + "\ndisconnected\nconnecting The source cannot be reached yet; it is tried again."
+		model := "small"
 		// Twice: what waits for its key still does.
 		for range 2 {
 			w = newWorks(t, Config{dial: n.dial, Keep: keep, Kept: kept})
@@ -555,9 +557,11 @@ func TestWhatWasConnectedIsConnectedAgain(t *testing.T) {
 			if got := drain(); !slices.Equal(got, []string{"a.test "}) {
 				t.Errorf("connected to %q", got)
 			}
-			if s := w.source("remote:3"); s.Model != "small" {
+			if s := w.source("remote:3"); s.Model != model {
 				t.Errorf("the model is %q", s.Model)
 			}
+			model += "er"
+			w.must(w.Choose(ctx, "remote:3", model)) // all is kept anew
 			w.end()
 		}
 		w = newWorks(t, Config{dial: n.dial, Keep: keep, Kept: kept})
