@@ -331,7 +331,7 @@ func (k *keeper) ended(c *child) {
 func (k *keeper) show(c *child, state State, why string) {
 	e := k.find(c.id)
 	e.State, e.Error, c.why = state, why, why
-	if state == Disconnected && !c.leaving {
+	if state == Disconnected && c.ctx.Err() == nil {
 		k.want(e, false) // its other end has ended it
 	}
 }
