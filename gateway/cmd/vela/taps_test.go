@@ -332,7 +332,7 @@ func TestAMIDIDeviceIsASource(t *testing.T) {
 	dir := t.TempDir()
 	addr := liveGateway(t, gateway.Config{MIDI: dir})
 	var signals paper
-	defer tail(t, &signals, "--json", "--since", "--url", addr)()
+	defer tail(t, &signals, "--json", "--since", "--source", "local:midi:*", "--url", addr)()
 	path := filepath.Join(dir, "midi-keys")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
