@@ -1,224 +1,275 @@
-package stream
+// Package pipeline says what signals set off: which choreographies are performed, and what entities of a stage become.
+//
+// Start at [Parse], which makes a [Wiring] of wiring.json, and at [Pipeline.Take], through which each signal goes:
+//
+//	source ──► types that reach choreographies ──► filters of each wire ──► choreographies ──► [Dispatch], [Interrupt]
+//	                        └────────────────────────────────────────────► bindings ───────► [Assignment]
+//
+// A Pipeline is synchronous and reads no clock: whoever calls it owns it, and brings the time. [Runner] is the goroutine
+// that does so for a gateway. Drawing what comes out is the stage's affair.
+//
+// The files: wiring.go and parse.go are what is configured, when.go and filter.go decide what passes, steps.go is what is
+// performed, binding.go, value.go, scale.go and stage.go what entities become, runner.go who runs it, status.go how it goes.
+package pipeline
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"iter"
-	"math/rand/v2"
-	"mime"
-	"net/http"
-	"strconv"
+	"encoding/json"
+	"reflect"
+	"slices"
 	"time"
 
-	"vela/protocol"
+	"vela/protocol/signal"
 )
 
-// Request is a POST of JSON whose answer is an event stream.
-type Request struct {
-	Path string // begins with a slash; stands behind the base URL
-	Body []byte
+// Pipeline is a wiring at work. A signal has no effect before [Pipeline.Start]. It belongs to one goroutine, and what
+// its methods return is valid until the next call.
+type Pipeline struct {
+	wiring  *Wiring
+	running bool
+	count   uint64 // signals that reached something in this run
+	wires   []wireState
+	reached []reached // by choreography
+	stage   stage
 
-	// Last says that nothing of interest follows an event. The stream ends there, whether or not the server lets go of
-	// the connection.
-	Last func(Event) bool
+	performances uint64        // begun in this run
+	performing   []performance // that may still run, the oldest first
+
+	out []Command
 }
 
-// Open makes the request, as often as the configuration says, and yields the events of the answer. An [*Error], or the
-// cause of ctx being done, is the last thing yielded. The request upstream ends with ctx and with the loop. That the
-// stream ends does not say that it is whole: that is for the reader of the events to know.
-func (c *Client) Open(ctx context.Context, r Request) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		for n := 0; ; n++ {
-			err := c.attempt(ctx, r, yield)
-			switch {
-			case err == nil:
-				return
-			case ctx.Err() != nil:
-				yield(Event{}, context.Cause(ctx))
-				return
-			case n >= c.cfg.Retries || !err.again(n):
-				yield(Event{}, err.Error)
-				return
+// wireState is what a run knows of one wire.
+type wireState struct {
+	chain chain
+	seen  uint64 // signals that came to it
+}
+
+// reached is how often a run came to a choreography, and how often that was performed.
+type reached struct{ seen, performed uint64 }
+
+type performance struct {
+	id          uint64
+	correlation string
+}
+
+// maxPerforming bounds how many performances are remembered, to be interrupted.
+const maxPerforming = 1024
+
+// New returns a pipeline that does not run yet.
+func New(w *Wiring) *Pipeline { return &Pipeline{wiring: w} }
+
+// Start begins a run. It does nothing while one lasts.
+func (p *Pipeline) Start() []Command {
+	p.out = p.out[:0]
+	if p.running {
+		return p.out
+	}
+	p.running = true
+	p.wires = newWires(p.wiring.config.Wires)
+	p.reached = make([]reached, len(p.wiring.choreographies))
+	p.stage = newStage(p.wiring.entities)
+	p.say(Started{})
+	return p.out
+}
+
+// Stop ends a run. Filters and transitions are forgotten, the count is 0 again, and the entities that were there at the
+// start are as they were; those that came later stay as they are.
+func (p *Pipeline) Stop() []Command {
+	p.out = p.out[:0]
+	if !p.running {
+		return p.out
+	}
+	before := slices.DeleteFunc(p.stage.snapshot, func(s State) bool { return p.stage.entities[s.ID] == nil })
+	*p = Pipeline{wiring: p.wiring, out: p.out}
+	p.say(Stopped{Entities: before})
+	return p.out
+}
+
+// Load puts another wiring in the place of this one, also in the middle of a run: a wire with the same id and the same
+// filters goes on where it is, and so does an entity with the same id.
+func (p *Pipeline) Load(w *Wiring) {
+	old := p.wiring
+	p.wiring = w
+	if !p.running {
+		return
+	}
+	wires := newWires(w.config.Wires)
+	for i, now := range w.config.Wires {
+		for j, before := range old.config.Wires {
+			if now.ID == before.ID && sameFilters(now.Filters, before.Filters) {
+				wires[i] = p.wires[j]
 			}
-			if wait(ctx, err.wait) != nil {
-				yield(Event{}, context.Cause(ctx))
-				return
+		}
+	}
+	p.wires = wires
+	reached := make([]reached, len(w.choreographies))
+	for i, now := range w.choreographies {
+		for j, before := range old.choreographies {
+			if now.ID == before.ID {
+				reached[i] = p.reached[j]
 			}
 		}
 	}
-}
-
-// failure is an attempt that has come to nothing.
-type failure struct {
-	*Error
-	temporary bool
-	wait      time.Duration // before the next attempt; the server's wish, until again has looked at it
-}
-
-var (
-	errSilent = errors.New("stream: silent")
-	errLeft   = errors.New("stream: not needed any more")
-)
-
-// attempt makes the request once. It returns nil once the events are at their end, or their reader has left; an error is
-// not yielded yet.
-func (c *Client) attempt(parent context.Context, r Request, yield func(Event, error) bool) *failure {
-	ctx, cancel := context.WithCancelCause(parent)
-	defer cancel(errLeft)
-	silence := time.AfterFunc(c.cfg.First, func() { cancel(errSilent) })
-	defer silence.Stop()
-
-	resp, failed := c.post(ctx, r)
-	if failed != nil {
-		return failed
-	}
-	defer func() { _ = resp.Body.Close() }()
-
-	started := false
-	for event, err := range Events(resp.Body) {
-		if err != nil {
-			return c.broken(ctx, err, started)
+	p.reached = reached
+	entities := map[string]*State{}
+	for _, e := range w.entities {
+		if entities[e.ID] = p.stage.entities[e.ID]; entities[e.ID] == nil {
+			entities[e.ID] = e.state()
 		}
-		silence.Stop() // what the reader of the events takes its time for is not the server's silence
-		started = true
-		last := r.Last != nil && r.Last(event)
-		more := yield(event, nil)
-		if last {
-			finish(resp.Body, silence)
-			return nil
+	}
+	p.stage.entities = entities
+	for k := range p.stage.changes {
+		if entities[k.entity] == nil {
+			delete(p.stage.changes, k)
 		}
-		if !more {
-			return nil
+	}
+}
+
+func sameFilters(a, b []FilterSetting) bool {
+	one, err := json.Marshal(a)
+	other, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && reflect.DeepEqual(one, other)
+}
+
+func newWires(wires []Wire) []wireState {
+	states := make([]wireState, len(wires))
+	for i, w := range wires {
+		states[i].chain = newChain(w.Filters)
+	}
+	return states
+}
+
+// Take runs one signal through. source is the id of the source that it came through, empty if it came through none; wires
+// name that, or what the signal itself calls its source. now never goes back. The signal's payload is kept, and must not
+// change any more.
+func (p *Pipeline) Take(now time.Time, source string, r signal.Raw) []Command {
+	p.out = p.out[:0]
+	if !p.running {
+		return p.out
+	}
+	p.advance(now)
+	routes := p.wiring.routes[r.Type]
+	if !p.feeds(source, r.Source, r.Type) || len(routes) == 0 {
+		return p.out
+	}
+	s := sample{r.Type, r.Payload}
+	for i := range routes {
+		p.reach(now, &routes[i], r, s)
+	}
+	for i := range routes {
+		k := &p.wiring.choreographies[routes[i].choreography]
+		if bindings := p.wiring.bindings[k.ID]; len(bindings) > 0 && k.When.holds(s) {
+			p.bind(now, bindings, s)
 		}
-		silence.Reset(c.cfg.Between)
 	}
-	return nil
+	p.count++
+	p.advance(now) // transitions that take no time
+	return p.out
 }
 
-// post sends the request and returns the answer if it may be a stream.
-func (c *Client) post(ctx context.Context, r Request) (*http.Response, *failure) {
-	req, err := c.request(ctx, http.MethodPost, r.Path, bytes.NewReader(r.Body))
-	if err != nil {
-		return nil, &failure{Error: Failed("The request to the model cannot be made.", c.hidden(err))}
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream")
-	resp, err := c.http.Do(req)
-	if err != nil {
-		if late := c.silent(ctx); late != nil {
-			return nil, late
-		}
-		return nil, &failure{Error: c.unreachable(err), temporary: !errors.Is(err, errMoved)}
-	}
-	if resp.StatusCode == http.StatusOK && !document(resp) {
-		return resp, nil
-	}
-	defer func() { _ = resp.Body.Close() }()
-	f := &failure{Error: c.refused(resp), temporary: temporary(resp.StatusCode), wait: retryAfter(resp.Header, time.Now())}
-	if late := c.silent(ctx); late != nil {
-		return nil, late
-	}
-	return nil, f
-}
-
-// document says that an answer is expressly something else than a stream. Whatever does not say so is given a try.
-func document(resp *http.Response) bool {
-	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return err == nil && (kind == "application/json" || kind == "text/html")
-}
-
-// refused reads why.
-func (c *Client) refused(resp *http.Response) *Error {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
-	return c.refusal(resp.StatusCode, body, err != nil || len(body) == maxRefusal)
-}
-
-// unreachable is a request without an answer.
-func (c *Client) unreachable(err error) *Error {
-	return &Error{code: protocol.CodeAgentUnavailable, words: "The model cannot be reached.", cause: c.hidden(err)}
-}
-
-// silent is the failure of a server that took too long, if that is why the context is done.
-func (c *Client) silent(ctx context.Context) *failure {
-	if !errors.Is(context.Cause(ctx), errSilent) {
-		return nil
-	}
-	return &failure{Error: &Error{
-		code:  protocol.CodeAgentTimeout,
-		words: "The model did not answer in time.",
-		cause: fmt.Errorf("stream: no event came within %v", c.cfg.First),
-	}}
-}
-
-// broken is the failure of a stream that ends in the middle. Before its first event it is one that can be repeated.
-func (c *Client) broken(ctx context.Context, err error, started bool) *failure {
-	late := c.silent(ctx)
-	switch {
-	case late != nil && started:
-		late.words, late.cause = "The model stopped in the middle of its answer.", fmt.Errorf("stream: no event came within %v of the one before", c.cfg.Between)
-		return late
-	case late != nil:
-		return late
-	case errors.Is(err, ErrLongLine), errors.Is(err, ErrLongEvent):
-		return &failure{Error: Failed("The model's answer cannot be read.", err)}
-	}
-	return &failure{Error: Failed("The model's answer broke off.", c.hidden(err)), temporary: !started}
-}
-
-// finish reads the end of a body, so that the connection can be used again, if it comes at once.
-func finish(body io.Reader, silence *time.Timer) {
-	silence.Reset(20 * time.Millisecond)
-	_, _ = io.CopyN(io.Discard, body, 4<<10) // an end that does not come costs no more than the connection
-}
-
-// overloaded is Anthropic's status for it.
-const overloaded = 529
-
-// temporary says whether the same request may get an answer soon.
-func temporary(status int) bool {
-	switch status {
-	case 408, 409, 429, 500, 502, 503, 504, overloaded:
+// feeds says whether the signals of a source count for a type. Where wires name the sources of a type, others do not; they
+// name one by its id, or by what its signals call it.
+func (p *Pipeline) feeds(id, called, typ string) bool {
+	named := p.wiring.sources[typ]
+	if named == nil {
 		return true
 	}
-	return false
+	wires := named[id]
+	for _, i := range wires {
+		p.wires[i].seen++
+	}
+	if called == id {
+		return len(wires) > 0
+	}
+	others := named[called]
+	for _, i := range others {
+		p.wires[i].seen++
+	}
+	return len(wires)+len(others) > 0
 }
 
-const (
-	firstWait   = 500 * time.Millisecond // doubled with each attempt
-	longestWait = 30 * time.Second       // that a server may ask for; nobody waits longer at the other end of a call
-)
-
-// again says whether another attempt makes sense after the nth, from 0, and settles how long to wait for it.
-func (f *failure) again(n int) bool {
-	if f.wait == 0 {
-		half := firstWait << min(n, 4) / 2
-		f.wait = half + rand.N(half)
+// reach brings a signal to one choreography: once, or, if it is behind filters, once for every wire that lets it pass.
+func (p *Pipeline) reach(now time.Time, to *route, r signal.Raw, s sample) {
+	k := &p.wiring.choreographies[to.choreography]
+	for _, i := range to.wires {
+		wire := &p.wires[i]
+		wire.seen++
+		passing, passes := wire.chain.apply(now, s)
+		if !passes {
+			continue
+		}
+		if k.filtered {
+			p.perform(to.choreography, k.synthetic, r, passing)
+		}
 	}
-	return f.temporary && f.wait <= longestWait
-}
-
-// retryAfter reads the header of RFC 9110 section 10.2.3, in seconds or as a date; 0 when there is none.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := h.Get("Retry-After")
-	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds >= 0 {
-		return time.Duration(min(seconds, 1e6) * float64(time.Second))
-	}
-	if at, err := http.ParseTime(value); err == nil && at.After(now) {
-		return at.Sub(now)
-	}
-	return 0
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
+	if !k.filtered {
+		p.perform(to.choreography, r.Type, r, s)
 	}
 }
+
+// perform begins a performance, if the choreography wants this signal.
+func (p *Pipeline) perform(which int, typ string, r signal.Raw, s sample) {
+	k, count := &p.wiring.choreographies[which], &p.reached[which]
+	count.seen++
+	if !k.When.holds(s) {
+		return
+	}
+	count.performed++
+	if k.Interrupts {
+		p.interrupt(r.CorrelationID)
+	}
+	p.performances++
+	if r.CorrelationID != "" { // no other is ever interrupted
+		if len(p.performing) == 2*maxPerforming {
+			p.performing = slices.Delete(p.performing, 0, maxPerforming)
+		}
+		p.performing = append(p.performing, performance{p.performances, r.CorrelationID})
+	}
+	p.say(Dispatch{
+		Performance: p.performances, Choreography: k.ID, Type: typ, SignalID: r.ID, SignalType: r.Type,
+		CorrelationID: r.CorrelationID, Payload: s.payload, Steps: k.steps.of(s), To: k.to,
+	})
+}
+
+// interrupt ends the performances of an episode.
+func (p *Pipeline) interrupt(correlation string) {
+	var ended []uint64
+	p.performing = slices.DeleteFunc(p.performing, func(one performance) bool {
+		if one.correlation == correlation {
+			ended = append(ended, one.id)
+		}
+		return one.correlation == correlation
+	})
+	if len(ended) > 0 {
+		p.say(Interrupt{correlation, ended})
+	}
+}
+
+// Finished says that the stage is done with a performance, which then cannot be interrupted any more.
+func (p *Pipeline) Finished(performance uint64) {
+	for i, one := range p.performing {
+		if one.id == performance {
+			p.performing = slices.Delete(p.performing, i, i+1)
+			return
+		}
+	}
+}
+
+// Advance does what is due by now without a signal.
+func (p *Pipeline) Advance(now time.Time) []Command {
+	p.out = p.out[:0]
+	p.advance(now)
+	return p.out
+}
+
+func (p *Pipeline) advance(now time.Time) {
+	for due := p.stage.due(now); len(due) > 0; due = p.stage.due(now) {
+		for _, c := range due {
+			p.say(p.stage.advance(c))
+		}
+	}
+}
+
+// Next is when [Pipeline.Advance] has something to do; false if only a signal can change that.
+func (p *Pipeline) Next() (time.Time, bool) { return p.stage.next() }
+
+func (p *Pipeline) say(c Command) { p.out = append(p.out, c) }
