@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { App } from '../state/app';
-import { whose, type Status } from '../state/status';
+import type { Status } from '../state/status';
 import { helm, type Helm } from '../state/helm';
 import { spanWords, useClock } from './clock';
 import { OpenArtifacts } from './Artifacts';
@@ -50,8 +50,8 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
         </p>
         {partial === '' && (
           <>
-            {talk.status && (view.told || (talk.status.source !== '' && !view.unsent && !talk.held)) ? (
-              <StatusLine status={talk.status} names={app.settings.value.follow} />
+            {talk.status && view.told ? (
+              <StatusLine status={talk.status} />
             ) : (
               <p class={view.unsent || talk.held ? 'title pale' : 'title'}>{view.title}</p>
             )}
@@ -123,11 +123,10 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
   );
 }
 
-/** What the agent does now, in place of the line that says that it does something; or what one of another source does, whenever that is. */
-function StatusLine({ status, names }: { status: Status; names: Readonly<Record<string, string>> }): JSX.Element {
+/** What the agent does now, in place of the line that says that it does something. */
+function StatusLine({ status }: { status: Status }): JSX.Element {
   return (
     <p class="status" id="status">
-      <bdi>{whose(status, names)}</bdi>
       {status.verb}
       {status.detail !== '' && (
         <>

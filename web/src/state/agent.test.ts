@@ -10,7 +10,7 @@ import { agentChoice } from './choice';
 import { bench, type Bench, type BenchOptions } from './fakes';
 import { helm } from './helm';
 import { oneLine, plain } from './plain';
-import { shortCommand, shortPath, statusOf, whose } from './status';
+import { shortCommand, shortPath, statusOf } from './status';
 import { detailOf, evidence } from './steps';
 import { choose, newer, onArtifact, shownOf, unwatched } from './viewer';
 
@@ -238,19 +238,6 @@ describe('the status line', () => {
     expect(talk(b).status).toBeNull();
   });
 
-  test('of a source that is followed says whose it is', async () => {
-    const b = await bench({ turns: 'agent', stored: new Map([['vela.follow', '[["remote:1","Lab"]]']]) });
-    const guest = (source: string, detail: string) => b.socket().say('status', { type: 'status', action: 'reading_file', detail, source });
-    guest('remote:1', 'a');
-    b.timers.advance(2000);
-    guest('remote:1', 'a'); // the same
-    guest('local:claude-code', 'a'); // of whom nothing else is known
-    expect(talk(b).status).toMatchObject({ verb: 'Reading', source: 'local:claude-code' });
-    expect(told(b).filter((t) => /Reading/.test(t))).toEqual(['Lab: Reading a', 'claude-code: Reading a']);
-    expect(whose(talk(b).status!, { 'local:claude-code': 'Claude\u202e Code' })).toBe('Claude⟨U+202E⟩ Code: ');
-    expect(statusOf({ type: 'status', action: 'thinking', detail: 'hm', source: 'x' }, 7)).toMatchObject({ verb: 'Thinking', detail: 'hm' });
-  });
-
   test('is read aloud now and then, and never what the phase has said', async () => {
     const b = await working();
     status(b, 'thinking');
@@ -261,55 +248,6 @@ describe('the status line', () => {
     b.timers.advance(1);
     status(b, 'executing_command', 'd');
     expect(told(b).filter((t) => !/^(You|Conn|Thinking$)/.test(t))).toEqual(['Reading a', 'Running d']);
-  });
-});
-
-describe('sources that are followed', () => {
-  const follows = (b: Bench) => sent(b, 'session.start').flatMap((p) => ('follow' in p ? [p.follow] : []));
-  const may = { features: ['text', 'signals'] };
-  const visit = (stored: [string, string][] = [['vela.follow', '[["remote:1","Lab"],["local:openclaw","OpenClaw"]]']]) => bench({ turns: 'agent', greet: false, stored: new Map(stored) });
-
-  test('are asked for in each new session that may, once, and again when the choice changes', async () => {
-    const b = await visit();
-    b.socket().open();
-    b.socket().greet('session-1', may);
-    expect(follows(b)).toEqual([['remote:1', 'local:openclaw']]);
-    b.socket().greet('session-1', { ...may, follow: ['remote:1', 'local:openclaw'] });
-    b.socket().say('session.state', { value: 'idle' });
-    expect(follows(b)).toHaveLength(1);
-    b.app.change({ follow: { 'remote:1': 'Lab' } });
-    expect(follows(b).at(-1)).toEqual(['remote:1']);
-    expect(b.stored.get('vela.follow')).toBe('[["remote:1","Lab"]]');
-    b.socket().greet('session-2', may);
-    expect(follows(b)).toHaveLength(3);
-  });
-
-  test('are not asked for where nobody chose any, or the session may not', async () => {
-    const [none, may_not] = [await visit([]), await visit()];
-    for (const b of [none, may_not]) b.socket().open();
-    none.socket().greet('session-1', may);
-    may_not.socket().greet('session-1');
-    expect([follows(none), follows(may_not)]).toEqual([[], []]);
-  });
-
-  test('a refusal is the end of it, a turn that came in between is not', async () => {
-    const b = await visit();
-    b.socket().open();
-    b.socket().greet('session-1', may);
-    const refuse = (code: string) => b.socket().say('error', { code, message: 'x', ref: b.socket().sent.at(-1)!.id });
-    refuse('turn_in_flight');
-    b.socket().say('session.state', { value: 'idle' });
-    expect(follows(b)).toHaveLength(2);
-    refuse('unsupported');
-    b.socket().say('session.state', { value: 'idle' });
-    expect(follows(b)).toHaveLength(2);
-  });
-
-  test.each(['{', '7', '[7]', '{"a":1}', 'null', '[["a"],["b","B",3]]'])('%s in the store stops nothing', async (text) => {
-    const b = await visit([['vela.follow', text]]);
-    b.socket().open();
-    b.socket().greet('session-1', may);
-    expect(talk(b).sessionId).toBe('session-1');
   });
 });
 

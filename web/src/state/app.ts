@@ -22,7 +22,7 @@ import { Hold } from './hold';
 import { keepPlayed, takePlayed } from './played';
 import { readSettings, writeSettings, type Settings } from './settings';
 import { Speaker } from './speaker';
-import { whose, statusFor, type Status } from './status';
+import { statusFor, type Status } from './status';
 import { nothingSaid, reduce, type Action, type Unsent } from './talk';
 import { isOver, isToken, readToken, tokenIn, writeToken } from './token';
 import { transcript, transcriptName } from './transcript';
@@ -83,7 +83,6 @@ export class App {
   #handsFree: HandsFree;
   #speaker: Speaker;
   #session = ''; // the last one that was ready
-  #followed: string | null = ''; // the sources that it was asked to follow, a line each; null to ask again
   #soundAsked = false; // whether this session was asked for the sound that it began without
   #asking: { id: string; settings: SessionStartPayloadV2 } | null = null; // what the session is asked for, until it answers
   #lastTurn = 0; // when the session was last used, in ms of the clock
@@ -273,11 +272,7 @@ export class App {
       return;
     }
     const turnDetection = this.#handsFree.state === 'on' && !cannotListen(this.model.value) ? 'vad' : 'none';
-    if (turnDetection !== terms.turnDetection) return this.#ask({ turnDetection });
-    const follow = Object.keys(this.settings.value.follow);
-    if (!this.model.value.talk.canFollow || follow.join('\n') === this.#followed) return;
-    this.#followed = follow.join('\n');
-    this.#ask({ follow });
+    if (turnDetection !== terms.turnDetection) this.#ask({ turnDetection });
   }
 
   #ask(settings: SessionStartPayloadV2): void {
@@ -291,10 +286,7 @@ export class App {
     const { settings } = this.#asking;
     this.#asking = null;
     const later = code === 'turn_in_flight' || code === 'mocked_turn_in_flight';
-    if (later) {
-      this.#soundAsked &&= !settings.audio;
-      if (settings.follow) this.#followed = null;
-    }
+    if (later) this.#soundAsked &&= !settings.audio;
     else if (settings.turnDetection === 'vad') this.change({ handsFree: false });
     return later;
   }
@@ -626,8 +618,10 @@ export class App {
       this.#handsFree.comeBack();
     }
     if (change.speak !== undefined) this.#speaker.mute(!change.speak);
-    if (change.speak) this.pressed();
-    if (change.speak || change.follow) this.#agree();
+    if (change.speak) {
+      this.pressed();
+      this.#agree();
+    }
     this.#set({ tapInsteadOfHold: settings.tapInsteadOfHold });
   }
 
@@ -750,10 +744,7 @@ export class App {
     this.#asking = null;
     const played = takePlayed(this.#browser.tabStorage);
     if (sessionId !== this.#session) this.#speaker.reset();
-    if (sessionId !== this.#session) {
-      this.#soundAsked = false;
-      this.#followed = '';
-    }
+    if (sessionId !== this.#session) this.#soundAsked = false;
     this.#session = sessionId;
     if (recovered) this.#speaker.resumed(this.#fresh, played?.sessionId === sessionId ? played : null);
     else this.#agree();
@@ -772,10 +763,10 @@ export class App {
     timers.clear(this.#statusTimer);
     this.#statusTimer = timers.set(() => this.#dispatch({ type: 'status over' }), statusFor);
     const { status } = this.model.value.talk;
-    if (!status || this.#again || (before?.verb === status.verb && before.detail === status.detail && before.source === status.source) || status.action === 'thinking') return;
+    if (!status || this.#again || (before?.verb === status.verb && before.detail === status.detail) || status.action === 'thinking') return;
     if (timers.now() - this.#statusTold < betweenStatuses || listening(this.model.value) === 'live') return;
     this.#statusTold = timers.now();
-    this.#tell([`${whose(status, this.settings.value.follow)}${status.verb} ${status.detail}`.trim()]);
+    this.#tell([`${status.verb} ${status.detail}`.trim()]);
   }
 
   #onQuestion(id: string): void {

@@ -6,8 +6,6 @@ export interface Status {
   action: StatusAction;
   verb: string;
   detail: string;
-  /** The source that does it; '' for the session's own agent. */
-  source: string;
   /** When it began, in ms of the clock. */
   since: number;
 }
@@ -30,15 +28,10 @@ const verbs: Record<StatusAction, string> = {
  * Of an action that is not known, it can be said that there is one. An agent that is silent has a phrase to show for it, which is all there is to
  * say; while one of its tools runs, the detail of the same action is the tool's.
  */
-export function statusOf({ action, detail = '', source = '' }: StatusPayload, now: number, toolRuns = false): Status {
-  if (action === 'thinking' && detail !== '' && !toolRuns && source === '') return { action, verb: oneLine(detail), detail: '', source, since: now };
+export function statusOf({ action, detail = '' }: StatusPayload, now: number, toolRuns = false): Status {
+  if (action === 'thinking' && detail !== '' && !toolRuns) return { action, verb: oneLine(detail), detail: '', since: now };
   const known = Object.hasOwn(verbs, action) ? action : 'thinking';
-  return { action: known, verb: verbs[known], detail: oneLine(shortened(known, detail)), source, since: now };
-}
-
-/** Who does it, in front of what is done; nothing where it is the session's own agent. */
-export function whose({ source }: Status, names: Readonly<Record<string, string>>): string {
-  return source === '' ? '' : `${oneLine(names[source] ?? source.replace(/^local:/, ''), 40)}: `;
+  return { action: known, verb: verbs[known], detail: oneLine(shortened(known, detail)), since: now };
 }
 
 function shortened(action: StatusAction, detail: string): string {

@@ -69,8 +69,6 @@ export interface Talk {
   interrupt: boolean;
   /** Whether the gateway can hear where speech begins and ends, and whether it does. */
   canDetect: boolean;
-  /** Whether it shows what the agents of other sources do. */
-  canFollow: boolean;
   detects: boolean;
   /** The gateway's phase. */
   phase: State;
@@ -157,7 +155,6 @@ export const nothingSaid: Talk = {
   kept: false,
   interrupt: false,
   canDetect: false,
-  canFollow: false,
   detects: false,
   phase: 'idle',
   held: null,
@@ -442,7 +439,6 @@ function ready(talk: Talk, payload: Ready, when: When): Talk {
     sessionId: payload.sessionId,
     interrupt: payload.interrupt === true,
     canDetect: payload.features?.includes('vad') === true,
-    canFollow: payload.features?.includes('signals') === true,
     detects: payload.turnDetection === 'vad',
     agent: payload.agent ?? '',
     voice: payload.voice ?? '',

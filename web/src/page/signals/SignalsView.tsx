@@ -64,7 +64,7 @@ export function SignalsView({ app }: { app: App }): JSX.Element {
               </button>
             </header>
           )}
-          <SourceList app={app} watch={watch} midi={midi} />
+          <SourceList watch={watch} midi={midi} />
         </aside>
       )}
       <section class="stream" aria-label="Timeline">
