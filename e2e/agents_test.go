@@ -102,6 +102,8 @@ agents:
   locked: `+agent(server.url, "key_env: E2E_WRONG_KEY")+`
   nowhere: `+agent("http://127.0.0.1:1", "key_env: E2E_MODEL_KEY")+`
   dead: `+agent("http://127.0.0.1:1", "key_env: E2E_MODEL_KEY, fallback: [locked, model]")+`
+mcp:
+  missing: {command: [no-such-server-of-mcp]}
 `, "--data", data, "--journal", journals, "--log-level", "debug", "--speech-model", t.TempDir())
 			t.Run("scripts", func(t *testing.T) {
 				each(t, "scripts/agents/*.vela", 15, func(t *testing.T, file string) { t.Parallel(); g.passes(t, file) })
@@ -117,7 +119,7 @@ agents:
 
 			chatted(t, g)
 			code, table, errs := run(t, nil, "engines", "--config", filepath.Join(dir, "vela.yaml"), "--speech-model", t.TempDir())
-			for _, line := range []string{`model +yes`, `slow +yes`, `locked +no .*401.*set the right key`, `nowhere +no .*cannot be reached.*the address right`} {
+			for _, line := range []string{`model +yes`, `slow +yes`, `locked +no .*401.*set the right key`, `nowhere +no .*cannot be reached.*the address right`, `mcp server +missing +no +no agent uses it.*no-such-server-of-mcp.*installed`} {
 				if code != 0 || !regexp.MustCompile(line).MatchString(table) {
 					t.Errorf("exit %d, no line fits %s:\n%s%s", code, line, table, errs)
 				}
@@ -144,10 +146,11 @@ func askedFor(t *testing.T, server *modelServer) {
 	for said, want := range map[string][]string{
 		"And who told you so?": { // after a turn with tools
 			"user: Who buys the milk?",
-			`assistant [milk1 grep {"pattern":"milk"}] [milk2 read_file {"path":"notes/list.txt"}]`,
+			`assistant: Let me look. [milk1 grep {"pattern":"milk"}]`,
 			"tool milk1: notes/list.txt:1:buy milk\n",
+			`assistant [milk2 read_file {"path":"notes/list.txt"}]`,
 			"tool milk2: buy milk\nAnna does\n",
-			"assistant: Let me look.\nAnna buys it.",
+			"assistant: Anna buys it.",
 			"user: And who told you so?",
 		},
 		"Where were we?": { // after a turn that was cancelled

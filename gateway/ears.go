@@ -15,42 +15,6 @@ import (
 	"vela/session/speechserver"
 )
 
-// earSpec is one recogniser of a [File].
-type earSpec struct {
-	line int
-
-	Kind     string `yaml:"kind"`     // one of [earKinds]
-	Label    string `yaml:"label"`    // what people see
-	URL      string `yaml:"url"`      // of a server
-	KeyEnv   string `yaml:"key_env"`  // the environment variable that holds its key
-	Model    string `yaml:"model"`    // the server's name for it, or sherpa's folder
-	Language string `yaml:"language"` // such as en; empty: the server finds out
-	Prompt   string `yaml:"prompt"`   // words and names that are likely to be said
-}
-
-// earKinds are the kinds of recognisers, in the order of the README.
-var earKinds = []string{"pocketsphinx", "sherpa", "openai", "whisper"}
-
-// earKeys are the keys of each kind, beside kind and label.
-var earKeys = map[string][]string{
-	"pocketsphinx": nil,
-	"sherpa":       {"model", "language"},
-	"openai":       {"url", "key_env", "model", "language", "prompt"},
-	"whisper":      {"url", "key_env", "language", "prompt"},
-}
-
-func (e earSpec) check() error {
-	switch {
-	case e.Kind == "sherpa" && e.Model == "":
-		return errors.New("model is missing: the folder of a model for sherpa-onnx")
-	case (e.Kind == "openai" || e.Kind == "whisper") && e.URL == "":
-		return errors.New("url is missing")
-	case e.Kind == "openai" && e.Model == "":
-		return errors.New("model is missing")
-	}
-	return checkEnv(e.KeyEnv)
-}
-
 // ears recognise speech: the first one, and the next where one fails.
 type ears struct {
 	list   []func() session.Transcriber // each makes one for a session

@@ -230,7 +230,7 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 	defer g.agents.close()
 	l, err := net.Listen("tcp", g.cfg.Addr)
 	if err != nil {
-		return fmt.Errorf("gateway: listen on %s: %w; another program may use that port: choose one with --addr", g.cfg.Addr, errors.Unwrap(err))
+		return fmt.Errorf("gateway: listen on %s: %w; choose another address or port with --addr", g.cfg.Addr, errors.Unwrap(err))
 	}
 	g.openTraces(ctx)
 	defer g.closeTraces()

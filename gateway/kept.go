@@ -14,7 +14,13 @@ func (g *Gateway) openBus(ctx context.Context) error {
 	b, err := bus.Open(ctx, bus.Config{
 		Dir: g.cfg.Data, URL: g.cfg.NATS, Metrics: g.flow, Log: g.cfg.Log.With("component", "bus"),
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+	case g.cfg.NATS != "":
+		return fmt.Errorf("gateway: --nats: %w", err)
+	case g.cfg.Data != "":
+		return fmt.Errorf("gateway: --data: %w", err)
+	default:
 		return fmt.Errorf("gateway: %w", err)
 	}
 	g.bus, g.signals.run.bus = b, b

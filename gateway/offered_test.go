@@ -95,6 +95,12 @@ func runs(t *testing.T, g *Gateway) {
 	}
 }
 
+// probed is what a gateway that does not run finds.
+func probed(t *testing.T, g *Gateway) string {
+	r, _ := g.Probe(t.Context())
+	return shows(r)
+}
+
 // shows are the agents of a report: those that are not there with a minus.
 func shows(r AgentsReport) string {
 	var names []string
@@ -125,7 +131,7 @@ func isAway(err error, words string) bool {
 func TestWhatRunsOnThisMachineIsOffered(t *testing.T) {
 	o := newOllama(t, `[{"id":"small"},{"id":"large"}]`)
 	g := onMachine(t, discovery.Config{Ollama: o.URL}, Config{})
-	if got := shows(g.Probe(t.Context())); got != "echo ollama" {
+	if got := probed(t, g); got != "echo ollama" {
 		t.Errorf("before it runs it offers %q", got)
 	}
 	runs(t, g)
@@ -227,14 +233,14 @@ func TestOpenClawIsOfferedWithItsToken(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	g := onMachine(t, discovery.Config{OpenClaw: l.Addr().String()}, Config{})
 	claw := namedAgent(t, g, "openclaw")
-	if got := shows(g.Probe(t.Context())); got != "echo" {
+	if got := probed(t, g); got != "echo" {
 		t.Errorf("without a token it offers %q", got)
 	}
 	if _, err := answer(claw.engine, "hello"); !isAway(err, "token is not known here. Set it") {
 		t.Errorf("without a token it says %v", err)
 	}
 	t.Setenv("OPENCLAW_GATEWAY_TOKEN", "the-token")
-	if got := shows(g.Probe(t.Context())); got != "echo openclaw" {
+	if got := probed(t, g); got != "echo openclaw" {
 		t.Errorf("with a token it offers %q", got)
 	}
 	wanted := claw.engine.(*offeredClaw).wanted

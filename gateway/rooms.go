@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -16,6 +17,7 @@ import (
 
 	"vela/gateway/room"
 	"vela/gateway/server"
+	"vela/gateway/source"
 	"vela/protocol"
 	"vela/session"
 )
@@ -34,6 +36,7 @@ type liveKitSpec struct {
 	Content     *bool    `yaml:"content"`     // content events; true unless said otherwise
 	HandsFree   bool     `yaml:"hands_free"`  // the gateway hears where speech begins and ends; else muting does it
 	Transcripts bool     `yaml:"transcripts"` // agent_transcript and user_transcript
+	Follow      []string `yaml:"follow"`      // sources whose tools rooms show, unless somebody in them chooses otherwise
 }
 
 // UnmarshalYAML reads it, and where it stands.
@@ -49,6 +52,9 @@ func (l liveKitSpec) check() error {
 		if err := checkLiveKitURL(address); err != nil {
 			return err
 		}
+	}
+	if !session.CanFollow(l.Follow) {
+		return errors.New("follow takes " + session.FollowBounds)
 	}
 	return errors.Join(checkEnv(l.KeyEnv), checkEnv(l.SecretEnv))
 }
@@ -109,10 +115,25 @@ func (g *Gateway) makeRooms(registry prometheus.Registerer) (*room.Rooms, error)
 		Voice:      len(g.voices.list) > 0,
 		Codec:      g.codec,
 		HandsFree:  spec.HandsFree,
+		Guarded:    g.authority != nil,
+		Follow:     spec.Follow,
+		Sources:    g.followable,
 		Log:        g.cfg.Log.With("component", "room"),
 		Metrics:    metrics,
 		Tracer:     func() trace.Tracer { return g.tracer },
 	}), nil
+}
+
+// followable is what rooms are told of the sources: of those that may have tools to show, which devices have none.
+func (g *Gateway) followable(ctx context.Context) (there []room.Source) {
+	all, _ := g.sources.Sources.List(ctx) // a gateway that stops has none
+	for _, s := range all {
+		if s.Protocol == source.MIDI {
+			continue
+		}
+		there = append(there, room.Source{ID: s.ID, Name: s.Name, Here: s.State == source.Connected})
+	}
+	return there
 }
 
 // roomSession makes a room's own session. Where no detector of speech is there, people talk by muting and unmuting.

@@ -28,6 +28,7 @@ func TestWhereLiveKitIs(t *testing.T) {
 		"a key in the address":   {"livekit: {url: 'ws://user:pass@a'}", nil, LiveKit{}, "line 1: livekit: the address"},
 		"a key in the file":      {"livekit: {url: 'ws://a', secret_env: 'dev secret'}", nil, LiveKit{}, "line 1: livekit: key_env, token_env and env take names"},
 		"an unknown key":         {"livekit: {adress: x}", nil, LiveKit{}, "line 1"},
+		"any source":             {"livekit: {follow: ['*']}", nil, LiveKit{}, "line 1: livekit: follow takes up to 16 sources by their names"},
 		"no duration":            {"livekit: {hold: soon}", nil, LiveKit{}, "line 1: this must be a duration"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,8 +49,8 @@ func TestWhereLiveKitIs(t *testing.T) {
 			}
 		})
 	}
-	f, err := parseFile([]byte("livekit: {hold: 60s, content: false, transcripts: true, hands_free: true}"))
-	if l := f.livekit; err != nil || time.Duration(l.Hold) != time.Minute || l.Content == nil || *l.Content || !l.Transcripts || !l.HandsFree {
+	f, err := parseFile([]byte("livekit: {hold: 60s, content: false, transcripts: true, hands_free: true, follow: ['local:claude-code']}"))
+	if l := f.livekit; err != nil || len(l.Follow) != 1 || l.Follow[0] != "local:claude-code" || time.Duration(l.Hold) != time.Minute || l.Content == nil || *l.Content || !l.Transcripts || !l.HandsFree {
 		t.Errorf("%+v, %v", l, err)
 	}
 }

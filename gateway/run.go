@@ -19,6 +19,7 @@ import (
 
 	"vela/gateway/bus"
 	"vela/gateway/pipeline"
+	"vela/gateway/watch"
 )
 
 // run is the pipeline at work: what is wired, in memory and, where there is a file, in that; and what comes out, on the
@@ -240,33 +241,12 @@ const settle = 50 * time.Millisecond
 
 // watch reads the file again whenever it changes. It watches the folder, since editors put another file in its place.
 func (r *run) watch(ctx context.Context) error {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = w.Close() }()
-	if err := w.Add(filepath.Dir(r.file)); err != nil {
-		return err
-	}
-	changed := time.NewTimer(0) // it may have changed before it was watched
-	defer changed.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case e, ok := <-w.Events:
-			if !ok {
-				return errors.New("gateway: the watch ended")
-			}
-			if filepath.Base(e.Name) == filepath.Base(r.file) {
-				changed.Reset(settle)
-			}
-		case err := <-w.Errors:
-			r.log.Warn("watch the wiring", "error", err)
-		case <-changed.C:
-			r.reload(ctx)
-		}
-	}
+	return watch.Folder{
+		Path: filepath.Dir(r.file), Settle: settle,
+		Concerns: func(e fsnotify.Event) bool { return filepath.Base(e.Name) == filepath.Base(r.file) },
+		Changed:  func() bool { r.reload(ctx); return false },
+		Missed:   func(err error) { r.log.Warn("watch the wiring", "error", err) },
+	}.Run(ctx)
 }
 
 // reload puts the file's wiring in force, unless it is wrong: then what was there stays.

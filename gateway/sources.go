@@ -50,7 +50,7 @@ func (g *Gateway) makeSources(r prometheus.Registerer) (sources, error) {
 			err = json.Unmarshal(text, &cfg.Kept)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return sources{}, fmt.Errorf("gateway: read the sources that were added: %w", err)
+			return sources{}, fmt.Errorf("gateway: --data: read the sources that were added: %w", err)
 		}
 		cfg.Keep = func(k source.Kept) error { return keepSources(file, k) }
 	}

@@ -33,9 +33,9 @@ func saying(t *testing.T) (address string, say chan<- string) {
 		for {
 			select {
 			case text := <-says:
-				if err := c.Write(gone, websocket.MessageText, []byte(text)); err != nil {
-					t.Error(err)
-				}
+				// One that failed is missed by whoever follows. Its error says less: who has read all of it may close the
+				// connection before the write has returned.
+				_ = c.Write(gone, websocket.MessageText, []byte(text))
 			case <-gone.Done():
 				return
 			}

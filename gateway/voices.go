@@ -14,50 +14,6 @@ import (
 	"vela/session/wavcommand"
 )
 
-// voiceSpec is one voice of a [File].
-type voiceSpec struct {
-	line int
-
-	Kind     string   `yaml:"kind"`     // one of [voiceKinds]
-	Name     string   `yaml:"name"`     // what session.start asks for; default the kind
-	Label    string   `yaml:"label"`    // what people see
-	Voice    string   `yaml:"voice"`    // the engine's name for it
-	Command  []string `yaml:"command"`  // reads text, and writes WAV
-	Seekable bool     `yaml:"seekable"` // it goes back in its output, as flite does
-	URL      string   `yaml:"url"`      // of a server
-	KeyEnv   string   `yaml:"key_env"`  // the environment variable that holds its key
-	Model    string   `yaml:"model"`    // the server's name for it
-	Rate     int      `yaml:"rate"`     // of the sound that an openai server sends, in Hz; 24000
-	Speed    float64  `yaml:"speed"`    // 1 is the voice's own
-}
-
-// voiceKinds are the kinds of voices, in the order of the README.
-var voiceKinds = []string{"flite", "command", "openai", "piper"}
-
-// voiceKeys are the keys of each kind, beside kind and label.
-var voiceKeys = map[string][]string{
-	"flite":   {"name", "voice"},
-	"command": {"name", "command", "seekable"},
-	"openai":  {"name", "url", "key_env", "model", "voice", "rate", "speed"},
-	"piper":   {"name", "url", "key_env", "voice", "speed"},
-}
-
-func (v voiceSpec) check() error {
-	switch {
-	case v.Name != "" && !namePattern.MatchString(v.Name):
-		return errName
-	case v.Kind == "command" && len(v.Command) == 0:
-		return errors.New("command is missing")
-	case (v.Kind == "openai" || v.Kind == "piper") && v.URL == "":
-		return errors.New("voices of the kinds openai and piper need a url")
-	case v.Kind == "openai" && (v.Model == "" || v.Voice == ""):
-		return errors.New("model and voice are needed")
-	case v.Speed < 0:
-		return errors.New("speed is negative")
-	}
-	return checkEnv(v.KeyEnv)
-}
-
 // voices speak the answers: the one that a client has chosen or else the first, and the next where one fails.
 type voices struct {
 	list   []session.NamedVoice

@@ -30,6 +30,7 @@ type answer struct {
 	usage     *protocol.Usage
 	times     times
 	tools     []turn.ToolUse // in the order of their calls
+	rounds    int            // how often the agent has turned to tools
 	open      []open         // questions that nobody has answered
 	questions int            // so far
 	working   working
@@ -187,6 +188,10 @@ func (s *Session) show(p signal.Payload, at time.Time) {
 		s.call(p)
 	case signal.ToolResult:
 		s.result(p)
+	case signal.AgentStateChange:
+		if p.To == signal.AgentActing {
+			a.rounds++
+		}
 	case signal.TokenUsage:
 		a.use(p)
 	case signal.Completion:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"vela/protocol"
@@ -66,11 +67,22 @@ func (t *settings) applyFollow(sources *[]string, cfg *Config) error {
 		return nil
 	case len(*sources) > 0 && cfg.Follow == nil:
 		return unsupported("follow", "no sources for you. A token needs the right to follow signals")
-	case len(*sources) > maxFollowed || slices.ContainsFunc(*sources, func(s string) bool { return s == "" || len(s) > maxSource }):
-		return unsupported("follow", "up to 16 sources, whose names have from 1 to 256 bytes")
+	case !CanFollow(*sources):
+		return unsupported("follow", FollowBounds)
 	}
 	t.terms.Follow = slices.Compact(slices.Sorted(slices.Values(*sources)))
 	return nil
+}
+
+// FollowBounds says what [CanFollow] wants.
+const FollowBounds = "up to 16 sources by their names, of 1 to 256 bytes, without a star at the end"
+
+// CanFollow says whether a session could follow these sources, if they are there. Each has to be named: what the sources
+// are that a star would stand for, nobody could bound.
+func CanFollow(sources []string) bool {
+	return len(sources) <= maxFollowed && !slices.ContainsFunc(sources, func(s string) bool {
+		return s == "" || len(s) > maxSource || strings.HasSuffix(s, "*")
+	})
 }
 
 // follow follows the sources that are in force now, if they were others before.

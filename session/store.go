@@ -63,6 +63,8 @@ type keptUse struct {
 	Input   json.RawMessage `json:"input"`
 	Output  json.RawMessage `json:"output,omitempty"`
 	Success bool            `json:"success"`
+	Round   int             `json:"round,omitempty"`
+	After   int             `json:"after,omitempty"`
 }
 
 func keep(m turn.Message) kept {
@@ -234,6 +236,8 @@ type restoring struct {
 	text     []byte                        // of the answer
 	sound    []protocol.ResponseAudioDelta // of it, without the sound itself
 	tools    []turn.ToolUse
+	runs     int   // of the tools, how many had not returned
+	rounds   int   // of tools: no event says where one ends, but while a tool runs the next has not begun
 	began    int64 // when it did, in Unix ms
 	last     int64 // when the last event came
 }
@@ -272,15 +276,21 @@ func (r *restoring) note(m protocol.Message) {
 		}
 	case protocol.ResponseCreated:
 		s.turns = max(s.turns, number(m.ResponseID))
-		r.open, r.turn, r.text, r.sound, r.tools, r.began = m.ResponseID, m.TurnID, nil, nil, nil, r.last
+		r.open, r.turn, r.text, r.sound, r.began = m.ResponseID, m.TurnID, nil, nil, r.last
+		r.tools, r.runs, r.rounds = nil, 0, 0
 	case protocol.ResponseTextDelta:
 		r.text = append(r.text, m.Text...)
 	case protocol.ResponseAudioDelta:
 		m.Chunk = ""
 		r.sound = append(r.sound, m)
 	case protocol.ToolCall:
-		r.tools = append(r.tools, turn.ToolUse{CallID: m.CallID, Name: m.Name, Input: object(atMost(m.Input, maxToolKept))})
+		if r.runs == 0 {
+			r.rounds++
+		}
+		r.runs++
+		r.tools = called(r.tools, turn.ToolUse{CallID: m.CallID, Name: m.Name, Input: m.Input, Round: r.rounds, After: len(r.text)})
 	case protocol.ToolResult:
+		r.runs--
 		returned(r.tools, m.CallID, m.Success, m.Output)
 	case protocol.ResponseCompleted, protocol.ResponseCancelled:
 		r.open, r.asked = "", ""

@@ -19,8 +19,7 @@ const (
 func (s *Session) call(p signal.ToolCall) {
 	a := s.answer
 	s.disown(p.CallID)
-	a.tools = append(a.tools, turn.ToolUse{CallID: p.CallID, Name: p.ToolName, Input: object(atMost(p.Input, maxToolKept))})
-	a.tools = a.tools[max(0, len(a.tools)-maxToolsKept):]
+	a.tools = called(a.tools, turn.ToolUse{CallID: p.CallID, Name: p.ToolName, Input: p.Input, Round: a.rounds, After: a.text.Len()})
 	s.traceCall(p.CallID, p.ToolName)
 	if a.voice != nil {
 		a.voice.pause()
@@ -37,6 +36,13 @@ func (s *Session) result(p signal.ToolResult) {
 	s.settle(turn.Answer{}, func(o open) bool { return o.CallID == p.CallID && p.CallID != "" }) // nobody waits for it any more
 	s.emit2(protocol.ToolResult{CallID: p.CallID, Name: p.ToolName, Success: p.Success, Output: atMost(p.Output, maxToolShown)})
 	s.ended(p)
+}
+
+// called is the calls of an answer with one more, as far as they stay in the conversation.
+func called(tools []turn.ToolUse, u turn.ToolUse) []turn.ToolUse {
+	u.Input = object(atMost(u.Input, maxToolKept))
+	tools = append(tools, u)
+	return tools[max(0, len(tools)-maxToolsKept):]
 }
 
 // returned puts a result to its call.

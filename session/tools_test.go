@@ -65,6 +65,83 @@ func TestTheAgentKnowsWhatItDid(t *testing.T) {
 	})
 }
 
+// inRounds is an engine that says a word, calls two tools at once and then a third, and ends with another word, or waits.
+func inRounds(waits bool) engine {
+	state := func(to signal.AgentState) signal.Payload { return signal.AgentStateChange{AgentID: "test", To: to} }
+	call := func(id string) signal.Payload {
+		return signal.ToolCall{ToolName: "clock", AgentID: "test", CallID: id}
+	}
+	result := func(id string) signal.Payload {
+		return signal.ToolResult{ToolName: "clock", AgentID: "test", CallID: id, Success: true}
+	}
+	return func(ctx context.Context, _ turn.Request, yield yieldSignal) {
+		for _, p := range []signal.Payload{
+			delta("Let me look."), state(signal.AgentActing), call("c1"), call("c2"), result("c2"), result("c1"),
+			state(signal.AgentThinking), state(signal.AgentActing), call("c3"), result("c3"), state(signal.AgentThinking), delta("\nDone."),
+		} {
+			if !yield(p, nil) {
+				return
+			}
+		}
+		if waits {
+			<-ctx.Done()
+			return
+		}
+		yield(done, nil)
+	}
+}
+
+// placed is where the calls of a message stand in its answer.
+func placed(m turn.Message) (all []string) {
+	for _, u := range m.Tools {
+		all = append(all, fmt.Sprint(u.CallID, " in ", u.Round, " after ", u.After))
+	}
+	return all
+}
+
+// Which calls the model made together, and what had been said before them, stays in the conversation: in the session's
+// memory, in its store, and where the process was killed in the middle of the answer.
+func TestTheAgentKnowsInWhichRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &remembers{plan: func(n int) engine { return inRounds(n == 2) }}
+		var m memory
+		c := start(t, m.configOf(r.engine()))
+		c.join()
+		for range 2 {
+			c.send(typed("go on"))
+			synctest.Wait()
+		}
+		m.mu.Lock()
+		killed := memory{state: m.state, events: slices.Clone(m.events)}
+		m.mu.Unlock()
+		next := killed.restoreAs(t, uint64(len(killed.events)), func(cfg *session.Config) { cfg.Agents = agents(r.engine()) })
+		next.send(typed("go on"))
+		synctest.Wait()
+		if len(r.requests) != 3 || len(r.requests[2].History) != 4 {
+			t.Fatalf("the agent was asked %+v", r.requests)
+		}
+		want := []string{"c1 in 1 after 12", "c2 in 1 after 12", "c3 in 2 after 12"}
+		for name, said := range map[string]turn.Message{
+			"in memory": r.requests[1].History[1], "kept": r.requests[2].History[1], "taken up": r.requests[2].History[3],
+		} {
+			if got := placed(said); !slices.Equal(got, want) {
+				t.Errorf("%s: the calls are %q, want %q", name, got, want)
+			}
+		}
+	})
+}
+
+// Calls of one round are of one round, even where one has returned before the next is seen to begin.
+func TestAFastToolEndsNoRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &remembers{plan: func(int) engine { return uses([2]string{`{}`, `{}`}, [2]string{`{}`, `{}`}) }}
+		typedTurns(t, r, 2)
+		if got, want := placed(r.requests[1].History[1]), []string{"c1 in 0 after 0", "c2 in 0 after 0"}; !slices.Equal(got, want) {
+			t.Errorf("the calls are %q, want %q", got, want)
+		}
+	})
+}
+
 // A tool that takes or gives more than a message should hold is shown and remembered without it.
 func TestToolOutputIsBounded(t *testing.T) {
 	long := `{"content":"` + strings.Repeat("x", 100<<10) + `"}`

@@ -67,6 +67,12 @@ type ToolUse struct {
 	Input   json.RawMessage // a JSON object
 	Output  json.RawMessage // a JSON object; empty when there was no result any more, or it was too long to keep
 	Success bool
+
+	// Where in its answer the call stands. A model asks for several things at once, is shown what came of them, and goes
+	// on: calls of one such round have the same Round, a later one a higher, and where an engine tells of none it is 0.
+	// After is how many bytes of the whole answer had been said before the call.
+	Round int
+	After int
 }
 
 // Question is what an engine wants to know before it goes on, such as whether a tool may run.

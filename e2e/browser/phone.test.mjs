@@ -6,7 +6,7 @@ import { get } from 'node:https';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { after, before as first, test } from 'node:test';
 import { promisify } from 'node:util';
-import WebSocket from 'ws';
+import WebSocket, { WebSocketServer } from 'ws';
 import { afterwards } from './lib/afterwards.mjs';
 import { eventually, openPage, startBrowser } from './lib/browser.mjs';
 import { barriers, faint, picture, sideways } from './lib/looks.mjs';
@@ -328,6 +328,52 @@ test('live mode pauses when nobody says anything, and is resumed with its conver
   await inRoom(phone);
   await phone.type('two');
   await phone.answered('You said two, after 1 others.');
+});
+
+test("a phone alone has another agent's work shown, and not any more", async (t) => {
+  const lab = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  afterwards(t, () => (lab.clients.forEach((c) => c.terminate()), lab.close()));
+  await new Promise((listens) => lab.once('listening', listens));
+  const post = async (path, body = {}) => (await fetch(`${vela.url}/api/sources${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json();
+  const { id } = await post('', { name: 'the lab', url: `ws://127.0.0.1:${lab.address().port}` });
+  await post(`/${encodeURIComponent(id)}/connect`);
+  await eventually(() => assert.equal(lab.clients.size, 1), long);
+  let calls = 0;
+  /** A tool of theirs, and what came of it. */
+  const works = () => {
+    const callId = `lab-${++calls}`;
+    const say = (type, payload) => lab.clients.forEach((c) => c.send(JSON.stringify({ id: `${callId}-${type}`, type, timestamp: Date.now(), source: 'lab', payload: { toolName: 'Read', agentId: 'lab', callId, ...payload } })));
+    say('tool_call', { input: { file_path: 'deep/sea/chart.go' } });
+    say('tool_result', { success: true, output: { file: { filePath: 'deep/sea/chart.go', content: `package chart${calls}` } } });
+  };
+  const phone = await openPhone(t);
+  const lever = phone.page.getByRole('dialog').getByRole('switch', { name: 'the lab' });
+  const others = async (on) => {
+    await phone.page.getByRole('button', { name: 'Settings' }).click();
+    await lever.click();
+    await eventually(async () => assert.equal(await lever.getAttribute('aria-checked'), String(on)));
+    if (on) await picture(phone.page, 'phone-others');
+    await phone.page.keyboard.press('Escape');
+  };
+  await others(true);
+  const bob = await openPhone(t, { room: phone.room }); // everybody there sees it
+  await eventually(async () => {
+    works();
+    for (const one of [phone, bob]) assert.equal(await one.page.locator('#status').textContent(), 'the lab Reading .../sea/chart.go');
+  }, long);
+  assert.equal(await phone.session(), 'idle');
+  await picture(phone.page, 'phone-guest');
+  await phone.page.locator('#open-artifacts-pad').click();
+  await eventually(async () => assert.match(await phone.page.locator('#artifact-panel').textContent(), /package chart\d/), long);
+  await phone.page.keyboard.press('Escape');
+  await others(false);
+  await phone.type('hello'); // behind it nobody is followed, and what was on its way is here
+  await phone.answered('You said hello, after 0 others.');
+  const shown = await phone.page.locator('#open-artifacts-pad').textContent();
+  works();
+  await phone.type('hello again');
+  await phone.answered('You said hello again, after 1 others.');
+  assert.equal(await phone.page.locator('#open-artifacts-pad').textContent(), shown);
 });
 
 test('a phone in the network: one link, over https, and all that it says to LiveKit goes through the gateway', async (t) => {

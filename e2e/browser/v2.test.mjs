@@ -94,11 +94,11 @@ test('the transcript that is saved has both voices', async (t) => {
 });
 
 /** A gateway that asks who comes, and a token for it. */
-async function locked(t) {
+async function locked(t, rights = {}) {
   const key = randomBytes(32).toString('hex');
   const own = await startVela(['--auth', 'keys'], '127.0.0.1:0', { VELA_KEYS: `browser:${key}` });
   afterwards(t, () => own.stop());
-  const answer = await fetch(`${own.url}/api/tokens`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: '{}' });
+  const answer = await fetch(`${own.url}/api/tokens`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(rights) });
   assert.equal(answer.status, 200, await answer.clone().text());
   return { own, token: (await answer.json()).token };
 }
@@ -113,6 +113,24 @@ test('a token in the address signs in, and is taken out of it', async (t) => {
   assert.ok(proxy.asked.every((address) => !address.includes(token)));
   assert.equal(await page.locator('#sign-in').count(), 0);
   await typed(page, shown, said);
+  // What needs a server key is not offered, nor to be had by its address.
+  assert.equal(await page.getByRole('navigation', { name: 'Views' }).count(), 0);
+  const frames = () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+  await page.evaluate(() => new Promise((heard) => (addEventListener('hashchange', heard, { once: true }), (location.hash = '#wiring'))).then(() => {}));
+  await page.evaluate(frames);
+  assert.equal(await page.locator('#talk').count(), 1);
+});
+
+test('a token that may follow signals shows them, and nothing that would need a server key', async (t) => {
+  const { own, token } = await locked(t, { signals: ['follow'] });
+  const { page, shown } = await visit(t, browser, own, { turns: `agent#token=${token}` });
+  await typed(page, shown, said);
+  const views = page.getByRole('navigation', { name: 'Views' }).getByRole('link');
+  assert.deepEqual(await views.allInnerTexts(), ['Talk', 'Signals']);
+  await views.nth(1).click();
+  await page.locator('#signals [role=row]').filter({ hasText: 'completion' }).first().waitFor();
+  assert.equal(await page.locator('#sources').count(), 0);
+  assert.equal(await page.locator('.signals .wrong').count(), 0);
 });
 
 test('without a token the page asks for one, says when it was wrong, and lets in with the right one', async (t) => {

@@ -9,6 +9,9 @@ import (
 // ErrSessions is returned when a token has as many sessions as it may have.
 var ErrSessions = errors.New("auth: the token has as many sessions as it may have")
 
+// ErrStreams is returned when a token has as many event streams as it may have.
+var ErrStreams = errors.New("auth: the token has as many event streams as it may have")
+
 // Pass is what a token has bought its client. Made by [Authority.Admit].
 type Pass struct {
 	authority *Authority
@@ -48,6 +51,24 @@ func (p *Pass) Enter() (leave func(), err error) {
 	}, nil
 }
 
+// Watch takes one of the token's places for an event stream, of which it has as many as for sessions. Whoever watches calls
+// leave once, at the end.
+func (p *Pass) Watch() (leave func(), err error) {
+	a := p.authority
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u := a.of(p.claims)
+	if u.streams >= p.claims.Sessions {
+		return nil, ErrStreams
+	}
+	u.streams++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		u.streams--
+	}, nil
+}
+
 // Take takes d of the token's minutes of audio. It is false, and nothing is taken, when fewer are left.
 func (p *Pass) Take(d time.Duration) bool {
 	a := p.authority
@@ -64,6 +85,7 @@ func (p *Pass) Take(d time.Duration) bool {
 // usage is what has been used of one token. Guarded by the authority's lock.
 type usage struct {
 	sessions int
+	streams  int
 	audio    time.Duration
 	expires  time.Time
 }
@@ -83,7 +105,7 @@ func (a *Authority) of(c claims) *usage {
 func (a *Authority) forget() {
 	now := time.Now()
 	for id, u := range a.usage {
-		if u.sessions == 0 && now.After(u.expires) {
+		if u.sessions == 0 && u.streams == 0 && now.After(u.expires) {
 			delete(a.usage, id)
 		}
 	}

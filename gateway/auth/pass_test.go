@@ -42,6 +42,23 @@ func TestATokenHasSoManySessionsAtOnce(t *testing.T) {
 	enter(t, admit(t, a, token))
 }
 
+func TestATokenHasAsManyStreamsAsSessions(t *testing.T) {
+	a := authority(t, "main:"+mainSecret)
+	token := issue(t, a, auth.Rights{})
+	enter(t, admit(t, a, token)) // which takes none of them
+	leave, err := admit(t, a, token).Watch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admit(t, a, token).Watch(); !errors.Is(err, auth.ErrStreams) {
+		t.Errorf("a second: %v", err)
+	}
+	leave()
+	if _, err := admit(t, a, token).Watch(); err != nil {
+		t.Errorf("after the first: %v", err)
+	}
+}
+
 func TestATokenHasSoMuchAudioInAll(t *testing.T) {
 	a := authority(t, "main:"+mainSecret)
 	token := issue(t, a, auth.Rights{Minutes: 1})

@@ -72,6 +72,7 @@ type Bus struct {
 	metrics  *Metrics
 	embedded *embedded // nil where the server is elsewhere
 	nc       *nats.Conn
+	claim    *nats.Conn // says that a server elsewhere is taken; nil where it is embedded
 	js       jetstream.JetStream
 	answers  answers
 	storage  jetstream.StorageType // of what is kept
@@ -82,9 +83,20 @@ type Bus struct {
 	closeErr error
 }
 
-// Open starts the embedded server, or connects to the one at the address, and makes sure that the streams are there.
-// [Bus.Close] gives back what it took.
+// Open starts the embedded server, or connects to the one at the address, and makes sure that the streams are there, and that
+// no other gateway has them: that is [ErrInUse]. [Bus.Close] gives back what it took.
 func Open(ctx context.Context, c Config) (*Bus, error) {
+	b, err := start(ctx, c)
+	if err != nil || c.URL == "" {
+		return b, err // a folder is locked
+	}
+	if err := b.occupy(ctx, c.URL); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+func start(ctx context.Context, c Config) (*Bus, error) {
 	if c.Dir != "" && c.URL != "" {
 		return nil, errors.New("bus: a folder and an address exclude each other: leave one of them empty")
 	}
@@ -121,8 +133,10 @@ func (b *Bus) Close() error {
 	b.closing.Do(func() {
 		b.answers.close()
 		b.over()
-		if b.nc != nil {
-			b.nc.Close()
+		for _, nc := range []*nats.Conn{b.claim, b.nc} {
+			if nc != nil {
+				nc.Close()
+			}
 		}
 		if b.embedded != nil {
 			b.closeErr = b.embedded.close()
@@ -131,18 +145,9 @@ func (b *Bus) Close() error {
 	return b.closeErr
 }
 
-func (b *Bus) connect(ctx context.Context, url string) error {
-	d := &dialer{ctx: ctx}
+func (b *Bus) connect(ctx context.Context, url string) (err error) {
 	options := []nats.Option{
-		nats.Name("vela"),
-		nats.SetCustomDialer(d),
-		nats.Timeout(connectWait),
-		nats.MaxReconnects(-1),
-		nats.ReconnectWait(reconnectWait),
-		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ReconnectBufSize(-1), // an event that cannot be sent now fails now
-		nats.PingInterval(5 * time.Second),
-		nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if !b.answers.closed() {
 				b.log.Warn("bus disconnected", "error", err)
@@ -150,11 +155,33 @@ func (b *Bus) connect(ctx context.Context, url string) error {
 			b.answers.failAll(fmt.Errorf("%w: the connection broke", ErrUnavailable))
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) { b.log.Info("bus connected again") }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.log.Warn("bus", "error", err) }),
 	}
 	if b.embedded != nil {
 		options = append(options, nats.InProcessServer(b.embedded))
 	}
+	if b.nc, err = b.dial(ctx, url, options...); err != nil {
+		return err
+	}
+	if b.js, err = jetstream.New(b.nc); err != nil {
+		return fmt.Errorf("bus: connect: %w", err)
+	}
+	return b.answers.listen(b.nc)
+}
+
+// dial makes a connection that comes back by itself until it is closed.
+func (b *Bus) dial(ctx context.Context, url string, options ...nats.Option) (*nats.Conn, error) {
+	d := &dialer{ctx: ctx}
+	options = append([]nats.Option{
+		nats.Name("vela"),
+		nats.SetCustomDialer(d),
+		nats.Timeout(connectWait),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait, reconnectWait),
+		nats.PingInterval(5 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.log.Warn("bus", "error", err) }),
+	}, options...)
 	stop := context.AfterFunc(ctx, d.cut)
 	nc, err := nats.Connect(url, options...)
 	if !stop() && err == nil {
@@ -164,13 +191,9 @@ func (b *Bus) connect(ctx context.Context, url string) error {
 	d.opened()
 	if err != nil {
 		err = cmp.Or(context.Cause(ctx), err)
-		return fmt.Errorf("bus: connect: %w: is a nats-server running at the address, and does it let us in?", err)
+		return nil, fmt.Errorf("bus: connect: %w: is a nats-server running at the address, and does it let us in?", err)
 	}
-	b.nc = nc
-	if b.js, err = jetstream.New(nc); err != nil {
-		return fmt.Errorf("bus: connect: %w", err)
-	}
-	return b.answers.listen(nc)
+	return nc, nil
 }
 
 func (b *Bus) ensureStreams(ctx context.Context, c Config) error {

@@ -273,8 +273,11 @@ func TestTwoWritersCannotBothGoOn(t *testing.T) {
 	everywhere(t, func(t *testing.T, c Config, _ bool) {
 		b := open(t, c)
 		other := b
-		if c.URL != "" {
-			other = open(t, c) // as two gateways would
+		if c.URL != "" { // as two gateways would that do not know of each other
+			var err error
+			other, err = start(t.Context(), c)
+			must(t, err)
+			t.Cleanup(func() { other.Close() })
 		}
 		first, second := fresh(t, b, "a"), other.Session("a")
 		appendAll(t, first, 1, 3)
@@ -487,13 +490,16 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 	plain := startExternal(t, func(o *server.Options) { o.JetStream = false })
 	gone := startExternal(t, nil)
 	gone.stop()
+	taken := startExternal(t, nil)
+	open(t, Config{URL: taken.url()})
 	for _, c := range []struct {
 		config Config
 		says   string
 	}{
 		{Config{Dir: "x", URL: "y"}, "exclude each other"},
 		{Config{Dir: file}, "make the folder"},
-		{Config{Dir: dir}, "in use by another process"},
+		{Config{Dir: dir}, "the folder " + dir + " is in use"},
+		{Config{URL: taken.url()}, "the NATS server is in use by another gateway"},
 		{Config{URL: plain.url()}, "start it with -js"},
 		{Config{URL: gone.url()}, "is a nats-server running"},
 		{Config{URL: "nats://a b"}, "connect"},
@@ -503,9 +509,50 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 			t.Errorf("%+v: %v", c.config, err)
 		}
 	}
-	if _, err := Open(soon(t), Config{Dir: dir}); !errors.Is(err, ErrInUse) {
-		t.Errorf("in use: %v", err)
+	for _, c := range []Config{{Dir: dir}, {URL: taken.url()}} {
+		if _, err := Open(soon(t), c); !errors.Is(err, ErrInUse) {
+			t.Errorf("in use: %v", err)
+		}
 	}
+}
+
+func TestAServerIsOneGatewaysAlone(t *testing.T) {
+	x := startExternal(t, nil)
+	opened := make(chan *Bus, 8)
+	for range cap(opened) {
+		go func() {
+			b, err := Open(soon(t), Config{URL: x.url()})
+			if err != nil && !errors.Is(err, ErrInUse) {
+				t.Error(err)
+			}
+			opened <- b
+		}()
+	}
+	var alone []*Bus
+	for range cap(opened) {
+		if b := <-opened; b != nil {
+			alone = append(alone, b)
+		}
+	}
+	if len(alone) > 1 {
+		t.Errorf("%d gateways have the server at once", len(alone))
+	}
+	for _, b := range alone {
+		must(t, b.Close())
+	}
+	b := open(t, Config{URL: x.url()}) // those that were refused, or have ended, are not in the way
+	x.stop()
+	x.start(t, nil)
+	for ctx := soon(t); ; runtime.Gosched() { // and it is the gateway's again when both are back
+		other, err := Open(ctx, Config{URL: x.url()})
+		if errors.Is(err, ErrInUse) {
+			break
+		}
+		must(t, err)
+		must(t, other.Close())
+	}
+	must(t, b.Close())
+	must(t, open(t, Config{URL: x.url()}).Close())
 }
 
 func TestAnExternalServerGoesAndComesBack(t *testing.T) {

@@ -19,7 +19,7 @@ func lockDir(dir string) (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w: %s", ErrInUse, dir)
+			return nil, fmt.Errorf("bus: the folder %s is %w", dir, ErrInUse)
 		}
 		return nil, fmt.Errorf("bus: lock the folder: %w", err)
 	}

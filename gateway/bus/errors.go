@@ -25,8 +25,8 @@ var (
 	ErrBehind = errors.New("bus: the store is too far behind")
 	// ErrClosed comes from a bus that is closed, and from a session that is deleted.
 	ErrClosed = errors.New("bus: closed")
-	// ErrInUse comes from Open when another process has the folder.
-	ErrInUse = errors.New("bus: the folder is in use by another process: give each its own")
+	// ErrInUse comes from Open when another process has the folder, or another gateway the server.
+	ErrInUse = errors.New("in use by another gateway: give each its own")
 	// ErrID comes from a session whose id is not one token of letters, digits, '-' and '_', at most 128 of them.
 	ErrID = errors.New("bus: not an id of a session")
 )

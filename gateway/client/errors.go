@@ -1,6 +1,7 @@
 package client
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -66,11 +67,16 @@ func (e *DialError) Error() string {
 		return e.refusal()
 	}
 	var dns *net.DNSError
+	var unknown x509.UnknownAuthorityError
 	switch {
 	case errors.Is(e.Err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("no gateway listens at %s: start one with `vela serve`, or give --url", e.Address)
 	case errors.As(e.Err, &dns):
 		return fmt.Sprintf("no host is found for %s (%v): check --url", e.Address, dns.Err)
+	case errors.Is(e.Err, http.ErrSchemeMismatch):
+		return fmt.Sprintf("%s speaks http, not https: write --url http://%s", e.Address, e.Address)
+	case errors.As(e.Err, &unknown):
+		return fmt.Sprintf("the certificate of %s is not known here: if the gateway has made it itself, with --tls self, set SSL_CERT_FILE to its self.crt", e.Address)
 	}
 	return fmt.Sprintf("%s cannot be reached: %v", e.Address, e.Err)
 }

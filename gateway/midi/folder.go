@@ -2,7 +2,6 @@ package midi
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"net/url"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"vela/gateway/watch"
 )
 
 // Usual is where Linux has the devices.
@@ -136,55 +137,23 @@ const settle = 100 * time.Millisecond
 // Watch calls changed whenever devices may have come or gone, and ends the connections to those that are not there any
 // more, until ctx is done. It returns an error when the folder cannot be watched.
 func (f *Folder) Watch(ctx context.Context, changed func()) error {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = w.Close() }()
-	// The folder itself comes with the first sound card, and goes with the last.
-	if err := w.Add(filepath.Dir(f.dir)); err != nil {
-		return err
-	}
-	f.follow(w)
-	look := time.NewTimer(0)
-	defer look.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case e, ok := <-w.Events:
-			if !ok {
-				return errors.New("midi: the watch ended")
-			}
-			if e.Name == f.dir && e.Has(fsnotify.Create) {
-				f.follow(w)
-			}
-			if f.concerns(e) {
-				look.Reset(settle)
-			}
-		case <-w.Errors: // events may be lost
-			look.Reset(settle)
-		case <-look.C:
+	return watch.Folder{
+		// The folder itself comes with the first sound card, and goes with the last.
+		Path: filepath.Dir(f.dir), Within: f.dir, Settle: settle, Concerns: f.concerns,
+		Changed: func() (again bool) {
 			if f.unplug() {
-				look.Reset(settle) // whoever hears the device learns it first
-				continue
+				return true // whoever hears the device learns it first
 			}
 			changed()
-		}
-	}
+			return false
+		},
+	}.Run(ctx)
 }
 
 // concerns says whether devices may have come or gone. To play one is no such thing.
 func (f *Folder) concerns(e fsnotify.Event) bool {
 	device := filepath.Dir(e.Name) == f.dir && isPort(filepath.Base(e.Name))
 	return (device || e.Name == f.dir) && e.Op&^fsnotify.Write != 0
-}
-
-// follow watches the folder, if it is there.
-func (f *Folder) follow(w *fsnotify.Watcher) {
-	if err := w.Add(f.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return // its list stays as it is until somebody scans
-	}
 }
 
 // unplug ends the connections to devices that are not there any more, or not the same, and says whether there were any.

@@ -35,8 +35,8 @@ func (r *Rooms) agentTicket(room, identity string) (ticket, error) {
 }
 
 // Token lets a participant into one room: to speak, hear, write and read there, and nothing else. With a pass of ours it
-// ends with the pass, and what they say there is taken from it; nil counts nothing. It returns auth.ErrSessions and
-// auth.ErrExpired for a pass with which nobody more can come.
+// ends with the pass, and what they say there is taken from it; nil, of who shows a server key or has to show nothing, counts
+// nothing. It returns auth.ErrSessions and auth.ErrExpired for a pass with which nobody more can come.
 func (r *Rooms) Token(room, identity, name, metadata string, attributes map[string]string, pass *auth.Pass) (url, token string, err error) {
 	if room == "" {
 		room = "room-" + random()
@@ -45,10 +45,12 @@ func (r *Rooms) Token(room, identity, name, metadata string, attributes map[stri
 		identity = "guest-" + random() + random()
 	}
 	ttl := guestTTL
-	if pass != nil {
+	if pass != nil || r.cfg.Guarded {
 		if err := r.guests.invite(stay{room, identity}, pass); err != nil {
 			return "", "", err
 		}
+	}
+	if pass != nil {
 		ttl = min(ttl, max(time.Until(pass.Expires()), shortTTL))
 	}
 	yes := true

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,11 +10,12 @@ import (
 	"vela/protocol"
 )
 
-// methods are what participants may call by RPC: events of the Vela protocol, by their names; the payload is theirs. A
-// call returns {} once the session has taken it, history.get the payload of the history behind it; or the words and the
-// code of its error.
+// methods are what participants may call by RPC: events of the Vela protocol, by their names, and sources.get; the payload
+// is theirs. A call returns {} once the session has taken it, history.get the payload of the history behind it, sources.get
+// what its caller may have followed (follow.go); or the words and the code of its error.
 var methods = []string{
 	"session.start", "response.cancel", "approval.answer", "input_text.submit", "input_audio.clear", "history.get", "history.clear",
+	sourcesGet{}.Type(),
 }
 
 // maxAnswer bounds what a call returns, in bytes: LiveKit carries 15 KiB.
@@ -27,6 +29,9 @@ type call struct {
 	id       string
 	err      error  // what the session said of it
 	answer   []byte // what is returned; {} where there is nothing to say
+
+	// finish makes the answer where that may take a moment: it is called by who waits for the call, and not by the room.
+	finish func(context.Context) ([]byte, error)
 }
 
 // tell is what the session answers beside taking it. Of a long conversation the newest is told that LiveKit carries.
@@ -58,7 +63,7 @@ type callError struct {
 func (e *callError) Error() string { return e.words }
 
 var (
-	errSettings = errors.New("of session.start, a room takes agent, voice, approvals, interrupt, turnDetection and vad")
+	errSettings = errors.New("of session.start, a room takes agent, voice, approvals, interrupt, turnDetection, vad and follow")
 	errNoPlace  = &callError{protocol.CodeSessionLimit, "Your token has as many sessions as it may have: you are not heard here. End one of them, and join again."}
 	errNotYours = &callError{protocol.CodeTurnInFlight, "Somebody else is speaking."}
 )
@@ -74,12 +79,15 @@ func readCall(method string, payload []byte) (protocol.Message, error) {
 	if !json.Valid(payload) {
 		return nil, errors.New("the payload is no JSON")
 	}
+	if method == (sourcesGet{}).Type() {
+		return sourcesGet{}, nil
+	}
 	e, err := protocol.DecodeEnvelope(fmt.Appendf(nil, `{"type":%q,"payload":%s}`, method, payload), protocol.Client)
 	if err != nil {
 		return nil, err
 	}
 	if s, ok := e.Message.(protocol.SessionStart); ok {
-		if s.Audio != nil || s.Turns != "" || s.Room != "" || s.Language != "" || s.Metadata != nil || s.Follow != nil {
+		if s.Audio != nil || s.Turns != "" || s.Room != "" || s.Language != "" || s.Metadata != nil {
 			return nil, errSettings
 		}
 	}

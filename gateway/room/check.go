@@ -3,16 +3,20 @@ package room
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/livekit/protocol/auth"
 	"github.com/livekit/protocol/livekit"
 	lksdk "github.com/livekit/server-sdk-go/v2"
+	"github.com/twitchtv/twirp"
 	"google.golang.org/protobuf/proto"
 	"nhooyr.io/websocket"
 )
@@ -37,7 +41,8 @@ func Check(ctx context.Context, cfg Config, room string) []Finding {
 	}
 	offset, err := clock(ctx, cfg.URL)
 	if err != nil {
-		add("address", "nobody answers at "+cfg.URL, "Start LiveKit there, such as with make livekit, or correct LIVEKIT_URL.")
+		says, do := absent(cfg.URL, err)
+		add("address", says, do)
 		return found
 	}
 	add("address", cfg.URL+" answers", "")
@@ -47,9 +52,11 @@ func Check(ctx context.Context, cfg Config, room string) []Finding {
 		add("clock", "both agree", "")
 	}
 	api := cfg.roomService()
-	_, err = api.ListRooms(ctx, &livekit.ListRoomsRequest{})
-	if err != nil {
+	if err := asked(ctx, api); errors.Is(err, errKey) {
 		add("key", "it is not taken", "Set LIVEKIT_API_KEY and LIVEKIT_API_SECRET to a pair of the server's, below keys in its configuration.")
+		return found
+	} else if err != nil {
+		add("server", "what answers there is not LiveKit", "Correct LIVEKIT_URL: it is LiveKit's own address, without a path, and wss:// where it speaks TLS.")
 		return found
 	}
 	add("key", "it is taken", "")
@@ -66,7 +73,7 @@ func Check(ctx context.Context, cfg Config, room string) []Finding {
 		add("sound", "it is not in this build: rooms are served in writing", "Install libopus-dev, and build with make.")
 	}
 	if room != "" {
-		says, do := agentIn(ctx, api, room)
+		says, do := agentIn(ctx, api, cfg.Agent, room)
 		add("agent", says, do)
 	}
 	return found
@@ -108,8 +115,41 @@ func version(ctx context.Context, cfg *Config) (says, do string) {
 	return "it registers no agent", update
 }
 
+// checkTime is how long one answer may take.
+const checkTime = 10 * time.Second
+
+// absent says why there was no answer from an address, and what to do about it.
+func absent(address string, err error) (says, do string) {
+	name, _ := errors.AsType[*net.DNSError](err)
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case name != nil:
+		return "no machine has the name in " + address, "Correct LIVEKIT_URL."
+	case certificate:
+		return "the certificate of " + address + " is not trusted", "Set SSL_CERT_FILE to the certificate that signed it, or give LiveKit one that everybody trusts."
+	case record, errors.Is(err, http.ErrSchemeMismatch):
+		return address + " speaks no TLS", "Write ws:// in LIVEKIT_URL, or put LiveKit behind something with a certificate."
+	}
+	return "nobody answers at " + address, "Start LiveKit there, such as with make livekit, or correct LIVEKIT_URL."
+}
+
+// asked asks LiveKit for what its keys alone may know. It returns errKey when ours is not taken.
+func asked(ctx context.Context, api *lksdk.RoomServiceClient) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	_, err := api.ListRooms(ctx, &livekit.ListRoomsRequest{})
+	refused, ok := errors.AsType[twirp.Error](err)
+	if ok && (refused.Code() == twirp.Unauthenticated || refused.Code() == twirp.PermissionDenied) {
+		return errKey
+	}
+	return err
+}
+
 // clock says how far LiveKit's is ahead of ours.
 func clock(ctx context.Context, address string) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, httpURL(address), nil)
 	if err != nil {
 		return 0, err
@@ -137,7 +177,9 @@ func mayJoin(ctx context.Context, cfg Config, room string) error {
 	if err != nil {
 		return errors.New("a token cannot be made")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, httpURL(cfg.URL)+"/rtc/validate?"+url.Values{"access_token": {token}}.Encode(), nil)
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(httpURL(cfg.URL), "/")+"/rtc/validate?"+url.Values{"access_token": {token}}.Encode(), nil)
 	if err != nil {
 		return errors.New("the address is none")
 	}
@@ -153,11 +195,15 @@ func mayJoin(ctx context.Context, cfg Config, room string) error {
 }
 
 // agentIn says whether an agent is in a room, and what to do if not.
-func agentIn(ctx context.Context, api *lksdk.RoomServiceClient, room string) (says, do string) {
+func agentIn(ctx context.Context, api *lksdk.RoomServiceClient, agent, room string) (says, do string) {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
 	in, err := api.ListParticipants(ctx, &livekit.ListParticipantsRequest{Room: room})
 	switch {
 	case err != nil:
 		return "LiveKit does not say", "Look into the server's log."
+	case len(in.GetParticipants()) == 0 && agent != "":
+		return "nobody is in that room now", "It begins when somebody joins it. The agent " + agent + " follows where LiveKit is asked to dispatch it, as agent in vela.yaml has it."
 	case len(in.GetParticipants()) == 0:
 		return "nobody is in that room now", "It begins when somebody joins it; the agent follows."
 	}

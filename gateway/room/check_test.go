@@ -2,6 +2,8 @@ package room
 
 import (
 	"context"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -84,6 +86,34 @@ func TestCheck(t *testing.T) {
 				if found[other].Do != "" || found[other].Says == "" {
 					t.Errorf("it says %+v", found[other])
 				}
+			}
+		})
+	}
+}
+
+// Each thing that can be wrong with the way there is called by its name.
+func TestCheckSaysWhatIsInTheWay(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(locked.Close)
+	own := httptest.NewUnstartedServer(http.NotFoundHandler())
+	own.Config.ErrorLog = log.New(io.Discard, "", 0) // it is told of our alert
+	own.StartTLS()
+	t.Cleanup(own.Close)
+	for name, c := range map[string]struct{ url, what, says, do string }{
+		"nobody":                   {"ws://127.0.0.1:9", "address", "nobody answers at ws://127.0.0.1:9", "Start LiveKit there"},
+		"no such machine":          {"ws://no..where:7880", "address", "no machine has the name in ws://no..where:7880", "Correct LIVEKIT_URL"},
+		"no TLS":                   {strings.Replace(plain.URL, "http", "wss", 1), "address", "speaks no TLS", "Write ws://"},
+		"a certificate of its own": {strings.Replace(own.URL, "https", "wss", 1), "address", "is not trusted", "Set SSL_CERT_FILE"},
+		"another server":           {strings.Replace(plain.URL, "http", "ws", 1), "server", "is not LiveKit", "Correct LIVEKIT_URL"},
+		"a wrong key":              {strings.Replace(locked.URL, "http", "ws", 1), "key", "not taken", "Set LIVEKIT_API_KEY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := Check(t.Context(), Config{URL: c.url, Key: "key", Secret: "secret-secret-secret-secret-secret"}, "")
+			last := found[len(found)-1]
+			if last.What != c.what || !strings.Contains(last.Says, c.says) || !strings.HasPrefix(last.Do, c.do) {
+				t.Errorf("%+v", last)
 			}
 		})
 	}

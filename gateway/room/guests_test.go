@@ -60,10 +60,10 @@ func TestAPlaceInARoom(t *testing.T) {
 		if err := errors.Join(g.invite(ann, i.pass(token)), g.invite(bob, i.pass(token))); err != nil {
 			t.Fatal(err)
 		}
-		if pass, err := g.came(ann); err != nil || pass == nil {
-			t.Fatal(pass, err)
+		if pass, invited, err := g.came(ann); err != nil || pass == nil || !invited {
+			t.Fatal(pass, invited, err)
 		}
-		if _, err := g.came(bob); !errors.Is(err, auth.ErrSessions) {
+		if _, _, err := g.came(bob); !errors.Is(err, auth.ErrSessions) {
 			t.Errorf("bob: %v", err)
 		}
 		if err := g.invite(bob, i.pass(token)); !errors.Is(err, auth.ErrSessions) {
@@ -74,7 +74,7 @@ func TestAPlaceInARoom(t *testing.T) {
 		if err := g.invite(ann, i.pass(token)); err != nil {
 			t.Errorf("ann, coming back: %v", err)
 		}
-		if _, err := g.came(ann); err != nil {
+		if _, _, err := g.came(ann); err != nil {
 			t.Errorf("ann, coming twice: %v", err)
 		}
 		late := i.pass(token)
@@ -83,8 +83,8 @@ func TestAPlaceInARoom(t *testing.T) {
 		if err := g.invite(bob, late); !errors.Is(err, auth.ErrExpired) {
 			t.Errorf("with a token that is over: %v", err)
 		}
-		if pass, err := g.came(stay{"kitchen", "somebody"}); pass != nil || err != nil {
-			t.Errorf("nobody's guest: %v, %v", pass, err)
+		if pass, invited, err := g.came(stay{"kitchen", "somebody"}); pass != nil || invited || err != nil {
+			t.Errorf("nobody's guest: %v, %v, %v", pass, invited, err)
 		}
 		time.Sleep(time.Hour)
 		fresh := i.pass(i.token(auth.Rights{}))

@@ -326,6 +326,9 @@ func (c *connection) method(name string) lksdk.RpcHandlerCtxFunc {
 		}
 		select {
 		case err = <-asked.done:
+			if err == nil && asked.finish != nil {
+				asked.answer, err = asked.finish(ctx)
+			}
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		case <-c.ctx.Done():

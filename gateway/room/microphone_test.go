@@ -22,14 +22,17 @@ type wire struct {
 }
 
 func newWire() *wire {
-	return &wire{packets: make(chan *rtp.Packet, 64), changed: make(chan struct{}, 8)}
+	return &wire{packets: make(chan *rtp.Packet, 64), changed: make(chan struct{}, 1)}
 }
 
 func (w *wire) SetReadDeadline(t time.Time) error {
 	w.mu.Lock()
 	w.deadline = t
 	w.mu.Unlock()
-	w.changed <- struct{}{}
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
 	return nil
 }
 
@@ -55,21 +58,34 @@ func (w *wire) read() (*rtp.Packet, error) {
 	}
 }
 
-// send sends 20 ms of speech whose every sample is n.
+// send sends 20 ms of speech that begins with n.
 func (w *wire) send(seq uint16, n int16) { w.sendAt(seq, uint32(seq)*960, n) }
 
-func (w *wire) sendAt(seq uint16, at uint32, n int16) {
-	w.packets <- &rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq, Timestamp: at}, Payload: []byte{byte(n)}}
+func (w *wire) sendAt(seq uint16, at uint32, n int16) { w.packet(seq, at, byte(n), 'l', 'o', 'u', 'd') }
+
+// still sends what is sent in silence once in a while, of a level that is above it, or silence as it is.
+func (w *wire) still(seq uint16, at uint32, n int16) { w.packet(seq, at, byte(n)) }
+func (w *wire) silence(seq uint16, at uint32, n int16) {
+	w.packet(seq, at, byte(n), 's', 'o', 'f', 't')
 }
 
-// plain decodes a packet into 20 ms of its one byte; an empty one is none.
+func (w *wire) packet(seq uint16, at uint32, payload ...byte) {
+	w.packets <- &rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq, Timestamp: at}, Payload: payload}
+}
+
+// plain decodes a packet into 20 ms, which begin with its first byte.
 type plain struct{}
 
 func (plain) Decode(packet []byte) ([]int16, error) {
 	if packet[0] == 255 {
 		return nil, errors.New("no Opus")
 	}
-	return slices.Repeat([]int16{int16(packet[0])}, 320), nil
+	samples := slices.Repeat([]int16{8000}, 320)
+	if string(packet[1:]) == "soft" {
+		clear(samples)
+	}
+	samples[0] = int16(packet[0])
+	return samples, nil
 }
 
 // listening runs a microphone; what it hears, in pieces of 20 ms, and where it fell silent (-1), comes out of the function.
@@ -155,6 +171,53 @@ func TestTheMicrophone(t *testing.T) {
 			pass(2 * drain)
 			w.send(2, 2)
 		}, []int16{1, 2}},
+		"silence that is not sent is heard as it passes": {func(_ *microphone, w *wire) {
+			w.send(1, 1)
+			w.still(2, 960*2, 2)
+			pass(patience + 3*silentStep)
+		}, []int16{1, 2, 0, 0, 0}},
+		"and so is what begins as silence": {func(_ *microphone, w *wire) {
+			w.silence(1, 960, 1)
+			pass(patience + 2*silentStep)
+		}, []int16{1, 0, 0}},
+		"each moment of it once, whatever comes then": {func(_ *microphone, w *wire) {
+			w.still(1, 960, 1)
+			pass(patience + 3*silentStep)
+			w.sendAt(2, 960*10, 2)
+		}, []int16{1, 0, 0, 0, 0, 0, 0, 0, 0, 2}},
+		"what comes later than that is heard all the same": {func(_ *microphone, w *wire) {
+			w.still(1, 960, 1)
+			pass(patience + 3*silentStep)
+			w.sendAt(2, 960*2, 2)
+			w.sendAt(3, 960*3, 3)
+		}, []int16{1, 0, 0, 0, 2, 3}},
+		"a second of it, and no more": {func(_ *microphone, w *wire) {
+			w.still(1, 960, 1)
+			pass(time.Minute)
+		}, append([]int16{1}, make([]int16, 50)...)},
+		"packets that are late in the middle of speech are no silence": {func(_ *microphone, w *wire) {
+			w.still(1, 960, 1)
+			w.send(2, 2)
+			pass(time.Second / 2)
+			w.sendAt(3, 960*3, 3)
+		}, []int16{1, 2, 3}},
+		"after a mute no silence passes": {func(m *microphone, w *wire) {
+			w.still(1, 960, 1)
+			synctest.Wait()
+			m.mute(true)
+			pass(time.Second)
+			m.mute(false)
+			pass(time.Second)
+			w.sendAt(2, 960*20, 2)
+		}, []int16{1, -1, 2}},
+		"a mute in silence waits for what is under way": {func(m *microphone, w *wire) {
+			w.still(1, 960, 1)
+			pass(patience + silentStep/2)
+			m.mute(true)
+			pass(drain / 2)
+			w.send(2, 2)
+			pass(drain)
+		}, []int16{1, 2, -1}},
 		"a track that is gone falls silent": {func(_ *microphone, w *wire) {
 			w.send(1, 1)
 			synctest.Wait()

@@ -52,6 +52,9 @@ func (a *air) describe(attributes map[string]string) {
 	if how := attributes[attrDetection]; how != "" {
 		words += "/" + how
 	}
+	if whom := attributes[attrFollow]; whom != "" {
+		words += "/" + whom
+	}
 	a.states = append(a.states, words)
 }
 

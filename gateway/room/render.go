@@ -34,6 +34,7 @@ const (
 const (
 	attrState     = "lk.agent.state"
 	attrDetection = "vela.turn_detection" // vad: who speaks is heard by itself; none: muting ends a turn. Not there: always so
+	attrFollow    = "vela.follow"         // a JSON array: the sources that are followed. Not there: none can be
 )
 
 // renderer makes packets of what a session says. It belongs to the publisher's goroutine.
@@ -49,6 +50,7 @@ type renderer struct {
 	newID       func() uuid.UUID
 	state       protocol.State
 	detection   string   // how turns end; empty where this gateway cannot hear it
+	follows     string   // the sources that are followed, as JSON; empty where none can be
 	answer      *segment // nil while the agent says nothing
 	partial     bool     // some of what the user says has been shown
 }
@@ -131,14 +133,23 @@ func (r *renderer) attributes() map[string]string {
 	if r.detection != "" {
 		a[attrDetection] = r.detection
 	}
+	if r.follows != "" {
+		a[attrFollow] = r.follows
+	}
 	return a
 }
 
-// agreed notes how turns end from now on.
+// agreed notes how turns end from now on, and who is followed.
 func (r *renderer) agreed(terms *protocol.Terms) {
-	r.detection = ""
+	r.detection, r.follows = "", ""
 	if slices.Contains(terms.Features, "vad") {
 		r.detection = terms.TurnDetection
+	}
+	if slices.Contains(terms.Features, "signals") {
+		r.follows = "[]"
+		if b, err := json.Marshal(terms.Follow); err == nil && len(terms.Follow) > 0 {
+			r.follows = string(b)
+		}
 	}
 }
 

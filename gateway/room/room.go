@@ -50,6 +50,7 @@ type Room struct {
 type person struct {
 	pays    session.Allowance // for what they say; nil: nobody counts it
 	refused bool              // there was no place for them: they may hear, and no more
+	follows bool              // they may have any source followed
 }
 
 // memory is what a room was shown of its session by the connections before this one.
@@ -306,7 +307,8 @@ func (r *Room) came(in came) error {
 		return nil
 	}
 	who := person{}
-	pass, err := r.guests.came(stay{r.name, in.identity})
+	pass, invited, err := r.guests.came(stay{r.name, in.identity})
+	who.follows = r.cfg.follows(invited, pass)
 	switch {
 	case err != nil:
 		who.refused = true
@@ -403,8 +405,20 @@ func (r *Room) call(ctx context.Context, c *call) {
 		return
 	}
 	r.waitHold()
-	if _, clears := c.message.(protocol.InputAudioClear); clears && r.speaks() && r.holder.identity != c.identity {
-		c.reply(errNotYours)
+	switch m := c.message.(type) {
+	case protocol.InputAudioClear:
+		if r.speaks() && r.holder.identity != c.identity {
+			c.reply(errNotYours)
+			return
+		}
+	case protocol.SessionStart:
+		if m.Follow != nil && !r.mayFollow(r.people[c.identity], *m.Follow) {
+			c.reply(errNoFollow)
+			return
+		}
+	case sourcesGet:
+		c.finish = r.followable(r.people[c.identity].follows)
+		c.reply(nil)
 		return
 	}
 	r.refs++

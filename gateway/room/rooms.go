@@ -8,8 +8,9 @@
 // other side: a participant as a phone is one.
 //
 // Inside a room: microphone.go is what is heard, player.go what is to be heard and how much of it was; peer.go is the
-// room before the session, calls.go what participants may call by RPC, chats.go what they may write, trace.go the span of all that. All else that is said goes through publisher.go,
-// in order, as packets that render.go makes.
+// room before the session, calls.go what participants may call by RPC, follow.go whose work they may have shown beside the
+// agent's, chats.go what they may write, trace.go the span of all that. All else that is said goes through publisher.go, in
+// order, as packets that render.go makes.
 package room
 
 import (
@@ -56,6 +57,12 @@ type Config struct {
 	Codec      speech.Codec // nil: rooms are served in writing alone
 	Voice      bool         // sessions can speak
 	HandsFree  bool         // a room's own session is to hear by itself where speech begins and ends
+
+	// Guarded says that the gateway asks who comes: then only whom it let in itself, with the right to follow signals, has
+	// any source followed (follow.go).
+	Guarded bool
+	Follow  []string                       // what a room's own session follows from the beginning, and everybody may choose among
+	Sources func(context.Context) []Source // what there is to follow; nil: nothing
 
 	Log     *slog.Logger        // nil discards
 	Metrics *Metrics            // nil counts nothing
@@ -170,6 +177,9 @@ func (r *Rooms) settings(name string) protocol.SessionStart {
 	}}
 	if r.cfg.HandsFree {
 		ask.TurnDetection = "vad"
+	}
+	if len(r.cfg.Follow) > 0 {
+		ask.Follow = &r.cfg.Follow
 	}
 	if r.cfg.Voice && r.cfg.Codec != nil {
 		ask.Audio.Output = &protocol.Format{Encoding: "pcm16", Rate: outRate, Framing: "binary"}

@@ -68,6 +68,7 @@ type house struct {
 	lines    []*stage
 	sessions int
 	ears     session.Transcriber
+	follow   session.Follow // nil: its sessions may not
 	tracer   trace.Tracer
 	ready    func(*stage) error // before a connection is made; nil makes it
 	wg       sync.WaitGroup
@@ -81,7 +82,7 @@ func open(t *testing.T, cfg Config) *house {
 	cfg.NewSession = func(ask protocol.SessionStart) (*session.Session, error) {
 		h.sessions++
 		s := session.New(session.Config{
-			ID: fmt.Sprintf("%08d-session", h.sessions), Version: 2, Transcriber: h.ears, Tracer: h.tracer, Token: "t", Turns: session.Agent, Mock: deterministic.Engine{},
+			ID: fmt.Sprintf("%08d-session", h.sessions), Version: 2, Transcriber: h.ears, Follow: h.follow, Tracer: h.tracer, Token: "t", Turns: session.Agent, Mock: deterministic.Engine{},
 			Agents: []session.NamedEngine{{Name: "parrot", Engine: parrot{}}, {Name: "other", Engine: parrot{}}}, Mirror: h.Mirror, Window: 10 * time.Minute, Idle: time.Hour,
 		})
 		if err := s.Configure(ask); err != nil {
@@ -472,7 +473,7 @@ func TestCalls(t *testing.T) {
 			{"session.start", `{"agent":"none"}`, "cannot give that agent"},
 			{"session.start", `{"voice":"nobody"}`, "cannot give that voice"},
 			{"session.start", `{"turns":"agent"}`, "agent, voice, approvals, interrupt"},
-			{"session.start", `{"follow":["local:claude-code"]}`, "agent, voice, approvals, interrupt"},
+			{"session.start", `{"follow":["local:claude-code"]}`, "cannot give that follow"},
 			{"session.start", `{"turnDetection":"vad"}`, "cannot give that turnDetection"},
 			{"session.start", `{"turnDetection":"none"}`, ""},
 			{"input_audio.clear", ``, ""},

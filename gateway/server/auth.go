@@ -21,13 +21,15 @@ import (
 const (
 	whoAreYou = "This gateway has to know who you are: send a token as Authorization: Bearer TOKEN, or from a browser as the " +
 		"subprotocol entry vela.token.TOKEN beside vela.v2. Whoever holds a server key makes one with POST /api/tokens."
-	notYou      = "The token or key is not valid, or no longer. Ask whoever runs the gateway for a new one."
-	keysOnly    = "This needs a server key, not a token."
-	notTheseNow = "Your token does not allow these turns. Ask whoever runs the gateway for one that does."
-	tooManyYou  = "Your token has as many sessions as it may have. End one of them, or try again later."
-	tooOften    = "Too many wrong keys came from your address. Wait a little."
-	tokenAlone  = "Offer vela.v2 or vela.v1 beside the token: a browser needs one that the gateway can choose."
-	noAuth      = "This gateway asks nobody who they are. Start it with --auth keys to have tokens."
+	notYou         = "The token or key is not valid, or no longer. Ask whoever runs the gateway for a new one."
+	keysOnly       = "This needs a server key, not a token."
+	notFollowing   = "This needs a server key, or a token that may follow signals."
+	tooManyStreams = "Your token has as many event streams as it may have. End one of them, or try again later."
+	notTheseNow    = "Your token does not allow these turns. Ask whoever runs the gateway for one that does."
+	tooManyYou     = "Your token has as many sessions as it may have. End one of them, or try again later."
+	tooOften       = "Too many wrong keys came from your address. Wait a little."
+	tokenAlone     = "Offer vela.v2 or vela.v1 beside the token: a browser needs one that the gateway can choose."
+	noAuth         = "This gateway asks nobody who they are. Start it with --auth keys to have tokens."
 )
 
 // open are the routes that anybody may ask for: the page, which is the same for all, and what says that we live. Every
@@ -143,6 +145,25 @@ func (s *Server) serverKeyOnly(next echo.HandlerFunc) echo.HandlerFunc {
 		if who := callerOf(c); who != nil && who.key == "" {
 			return echo.NewHTTPError(http.StatusForbidden, keysOnly)
 		}
+		return next(c)
+	}
+}
+
+// followersOnly is for what is of everybody's sessions: for who has a server key, or a token with that right.
+func (s *Server) followersOnly(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		who := callerOf(c)
+		if !who.follows() {
+			return echo.NewHTTPError(http.StatusForbidden, notFollowing)
+		}
+		if who.pays() == nil {
+			return next(c)
+		}
+		leave, err := who.pass.Watch()
+		if err != nil {
+			return echo.NewHTTPError(http.StatusTooManyRequests, tooManyStreams)
+		}
+		defer leave()
 		return next(c)
 	}
 }

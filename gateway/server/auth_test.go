@@ -117,6 +117,8 @@ func TestWhatNeedsACredential(t *testing.T) {
 		{"GET", "/api/engines", 401, 200, 200},
 		{"GET", "/metrics", 401, 403, 200},
 		{"POST", "/api/tokens", 401, 403, 200},
+		{"GET", "/api/tokens", 401, 404, 404}, // it takes a POST, and says so
+		{"POST", "/api/nothing", 401, 404, 404},
 		{"GET", "/ws", 401, 426, 426}, // and then it is no WebSocket
 	} {
 		for _, who := range []struct {
@@ -137,6 +139,9 @@ func TestWhatNeedsACredential(t *testing.T) {
 			}
 			if status == 401 && (h.Get("WWW-Authenticate") != "Bearer" || !strings.Contains(body, "oken")) {
 				t.Errorf("%s: 401 with %v %s", c.path, h, body)
+			}
+			if status == 404 && c.path != "/" && !strings.Contains(body, "another method") {
+				t.Errorf("%s %s: 404 with %s", c.method, c.path, body)
 			}
 		}
 	}
@@ -386,17 +391,22 @@ func TestAThousandStrangers(t *testing.T) {
 	s := socket{t, ws, g.ctx}
 	s.greeted()
 	var all sync.WaitGroup
+	few := make(chan struct{}, 32) // who ask at once, so that each asks as soon as it is connected
 	for range 1000 {
+		few <- struct{}{}
 		all.Go(func() {
+			asked := sync.OnceFunc(func() { <-few })
+			defer asked()
 			c, err := net.Dial("tcp", g.addr)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
 			fmt.Fprintf(c, "GET /ws HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 				"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: vela.v1, vela.token.x.y.z\r\n\r\n", g.addr)
+			asked()
 			answer, _ := io.ReadAll(c)
 			if !bytes.Contains(answer, []byte{0x0f, 0xa1}) { // 4001
 				t.Errorf("answered with %q", answer)

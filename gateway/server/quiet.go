@@ -11,6 +11,7 @@ type quiet struct {
 	net.Conn
 	closing atomic.Bool // a close frame is about to be written: only control frames are from now on
 	closed  atomic.Bool // it has been
+	told    func()      // is called when it is out; nil: nobody asks. Set before closing
 }
 
 // closeFrame is the first byte of a close frame: final, opcode 8 (RFC 6455 section 5.2).
@@ -24,6 +25,9 @@ func (q *quiet) Write(p []byte) (int, error) {
 		}
 		if p[0] == closeFrame {
 			q.closed.Store(true)
+			if q.told != nil {
+				defer q.told()
+			}
 		}
 	}
 	return q.Conn.Write(p)

@@ -162,8 +162,11 @@ func (s *Server) routes() {
 	s.runRoutes()
 	s.sourceRoutes()
 	s.tapRoutes()
+	e.Any("/api/*", func(echo.Context) error { return echo.NewHTTPError(http.StatusNotFound, noRoute) })
 	s.page()
 }
+
+const noRoute = "There is no such route, or it takes another method: POST where something is asked for or sent."
 
 func (s *Server) serveReady(c echo.Context) error {
 	err := s.cfg.Ready()

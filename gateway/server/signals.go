@@ -66,7 +66,7 @@ func (s *Server) signalRoutes() {
 		return
 	}
 	s.echo.POST("/api/signal", s.takeSignal, s.serverKeyOnly, s.ownPagesOnly)
-	s.echo.GET("/__signals__/stream", s.streamSignals, s.serverKeyOnly, s.ownPagesOnly)
+	s.echo.GET("/__signals__/stream", s.streamSignals, s.followersOnly, s.ownPagesOnly)
 }
 
 // ownPagesOnly is for what a foreign page must not do with the help of a browser that can reach us.

@@ -123,7 +123,7 @@ func TestTheSchemaIsServed(t *testing.T) {
 	}
 }
 
-// Signals hold what everybody says, so they are for whoever runs the gateway.
+// Signals hold what everybody says, so they are for whoever runs the gateway, and whom they let follow.
 func TestSignalsNeedAServerKey(t *testing.T) {
 	g := guard(t, withLog(newLog()))
 	for _, x := range [][2]string{{http.MethodPost, "/api/signal"}, {http.MethodGet, "/__signals__/stream"}} {
@@ -135,6 +135,47 @@ func TestSignalsNeedAServerKey(t *testing.T) {
 	}
 	if status, _, _ := g.request(http.MethodPost, "/api/signal", bearer(secret), "{}"); status != 200 {
 		t.Errorf("with the server key: %d", status)
+	}
+	if status, _, _ := g.request(http.MethodPost, "/api/signal", bearer(g.token(auth.Rights{Signals: []string{auth.FollowSignals, auth.EmitSignals}})), "{}"); status != 403 {
+		t.Errorf("posting with a token that may follow: %d", status)
+	}
+}
+
+func TestATokenThatMayFollow(t *testing.T) {
+	g := guard(t, withLog(newLog()))
+	follow := bearer(g.token(auth.Rights{Signals: []string{auth.FollowSignals}, Sessions: 2}))
+	ctx, leave := context.WithCancel(g.ctx)
+	open := func() *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.addr+"/__signals__/stream", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = follow.Clone()
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { resp.Body.Close() })
+		return resp
+	}
+	for range 2 {
+		if resp := open(); resp.StatusCode != 200 {
+			t.Fatalf("%d", resp.StatusCode)
+		}
+	}
+	if resp := open(); resp.StatusCode != 429 { // as many as sessions
+		t.Errorf("a third stream: %d", resp.StatusCode)
+	}
+	leave()
+	ctx = g.ctx
+	for resp := open(); resp.StatusCode != 200; resp = open() { // until the gateway has noticed
+		if resp.StatusCode != 429 {
+			t.Fatalf("%d", resp.StatusCode)
+		}
+	}
+	if status, _, _ := g.request(http.MethodGet, "/__signals__/stream", bearer(g.token(auth.Rights{Signals: []string{auth.EmitSignals}})), ""); status != 403 {
+		t.Errorf("a token that may only emit: %d", status)
 	}
 }
 

@@ -168,19 +168,26 @@ func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return w.conn, bufio.NewReadWriter(in, bufio.NewWriterSize(w.conn, bufferSize/2)), nil
 }
 
+// tellWithin is how long it may take to tell a client that there is no session for it.
+const tellWithin = 10 * time.Second
+
 const limitWords = "The gateway runs as many sessions as it may. Try again later."
 
-// turnAway tells a client why it gets no session, and closes. In a crowd it waits less for the client's half of that.
+// turnAway tells a client why it gets no session, and closes. In a crowd it waits less for the client's half of that; its own
+// half may take as long as the crowd makes it.
 func (s *Server) turnAway(k *socket, no *dismissal) {
 	wait := 5 * time.Second
 	if s.leaving.Add(1) > 64 {
 		wait = 2 * time.Second
 	}
 	defer s.leaving.Add(-1)
-	ctx, cancel := context.WithTimeout(s.sessions.hard, wait)
+	ctx, cancel := context.WithCancel(s.sessions.hard)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = k.conn.Close() })
 	defer stop()
+	late := time.AfterFunc(tellWithin, cancel)
+	defer late.Stop()
+	k.conn.told = func() { late.Reset(wait) }
 	if no.told == nil || k.writeFrame(ctx, protocol.Encode(*no.told), false) == nil {
 		k.closeWith(no.code, no.reason)
 		s.metrics.closed(no.code)

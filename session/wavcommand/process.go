@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"vela/session/speech"
+	"vela/turn/processgroup"
 )
 
 // patience is how long a process that was killed may keep its pipes open, through one that has left its group, before they are closed.
@@ -21,7 +22,7 @@ const patience = time.Second
 // run speaks text with one process, and returns when that has ended.
 func (s *Synthesizer) run(ctx context.Context, text string, yield func(speech.Chunk) bool) error {
 	cmd := exec.Command(s.cfg.Argv[0], s.cfg.Argv[1:]...)
-	ownGroup(cmd)
+	processgroup.Own(cmd)
 	cmd.WaitDelay = patience
 	cmd.Stdin = strings.NewReader(text)
 	var said beginning
@@ -140,13 +141,13 @@ func start(ctx context.Context, cmd *exec.Cmd) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, unavailable(err)
 	}
-	return &process{cmd, context.AfterFunc(ctx, func() { killGroup(cmd.Process) })}, nil
+	return &process{cmd, context.AfterFunc(ctx, func() { _ = processgroup.Kill(cmd) })}, nil
 }
 
 // kill ends the group and waits for the process.
 func (p *process) kill() {
 	p.stop()
-	killGroup(p.cmd.Process)
+	_ = processgroup.Kill(p.cmd)
 	_ = p.cmd.Wait() // it was killed, and says so
 }
 
@@ -154,7 +155,7 @@ func (p *process) kill() {
 func (p *process) wait() error {
 	err := p.cmd.Wait()
 	p.stop()
-	killGroup(p.cmd.Process)
+	_ = processgroup.Kill(p.cmd) // of most there is nothing left
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, exec.ErrWaitDelay) {
 		return nil // it did not read all of the text, or a child of it lives: neither is wrong with what was heard
 	}

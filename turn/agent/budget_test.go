@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -124,7 +125,11 @@ func anyHistory(r *rand.Rand) []turn.Message {
 		if r.IntN(2) == 0 {
 			m.Role = turn.Assistant
 			for range r.IntN(4) {
-				m.Tools = append(m.Tools, use(fmt.Sprint("c", r.IntN(5)), fmt.Sprintf(`{"content":%q}`, sized(r.IntN(2000))), r.IntN(2) == 0))
+				m.Tools = append(m.Tools, in(r.IntN(4), r.IntN(2000), use(fmt.Sprint("c", r.IntN(5)), fmt.Sprintf(`{"content":%q}`, sized(r.IntN(2000))), r.IntN(2) == 0)))
+			}
+			slices.SortFunc(m.Tools, func(a, b turn.ToolUse) int { return cmp.Or(a.After-b.After, a.Round-b.Round) })
+			if r.IntN(3) == 0 { // cut, or spoken by another mouth
+				m.Written, m.Text, m.Interrupted = m.Text, m.Text[r.IntN(3):len(m.Text)-r.IntN(3)], r.IntN(2) == 0
 			}
 			if r.IntN(3) == 0 {
 				m.Text = ""

@@ -34,24 +34,62 @@ func exchanges(history []turn.Message, ids ids, limit int) [][]Message {
 	return all
 }
 
-// answered is the exchange with one more message of the assistant: what it did, then what it said.
+// answered is the exchange with one more message of the assistant: round by round what it said, what it called and what
+// came of that, and then the rest of what it said.
 func answered(e []Message, m turn.Message, ids ids, limit int) []Message {
-	if len(m.Tools) > 0 {
-		did, results := Message{Role: turn.Assistant}, Message{Role: turn.User}
-		for _, u := range m.Tools {
+	heard := 0 // how much of the text stands in the exchange
+	for _, round := range rounds(m.Tools) {
+		end := before(m, round[0], heard)
+		did, results := Message{Role: turn.Assistant, Text: strings.TrimSpace(m.Text[heard:end])}, Message{Role: turn.User}
+		for _, u := range round {
 			id := ids.claim(u.CallID)
 			did.Calls = append(did.Calls, tool.Call{ID: id, Name: u.Name, Input: object(u.Input)})
 			results.Results = append(results.Results, Result{CallID: id, Name: u.Name, Content: shorten(kept(u), limit), Failed: !u.Success})
 		}
-		e = append(spoke(e, did), results)
+		e, heard = append(spoke(e, did), results), end
 	}
 	if m.Text != "" {
-		e = spoke(e, Message{Role: turn.Assistant, Text: m.Text})
-	}
-	if m.Text != "" && m.Interrupted {
-		e[len(e)-1].Text += "\n" + noteInterrupted
+		e = spoke(e, Message{Role: turn.Assistant, Text: ending(m, heard)})
 	}
 	return e
+}
+
+// ending is the rest of what was heard, behind so many bytes that stand before the last calls, and how it ended.
+func ending(m turn.Message, heard int) string {
+	rest := m.Text[heard:]
+	if heard > 0 {
+		rest = strings.TrimSpace(rest)
+	}
+	switch {
+	case m.Interrupted:
+		return strings.TrimPrefix(rest+"\n"+noteInterrupted, "\n")
+	case rest == "":
+		return noteNoMore
+	}
+	return rest
+}
+
+// rounds are the calls of an answer as its model made them: those of one round together. Where something was said between
+// two, they are of two, even if their engine tells of no rounds.
+func rounds(tools []turn.ToolUse) [][]turn.ToolUse {
+	var all [][]turn.ToolUse
+	for i, u := range tools {
+		if i == 0 || u.Round != tools[i-1].Round || u.After != tools[i-1].After {
+			all = append(all, nil)
+		}
+		last := &all[len(all)-1]
+		*last = append(*last, u)
+	}
+	return all
+}
+
+// before is how much of what was heard had been said before a call, at least from: up to all of it, where the answer was
+// cut earlier. Where what was heard is not how the answer begins, nobody can tell, and all of it follows the calls.
+func before(m turn.Message, u turn.ToolUse, from int) int {
+	if !strings.HasPrefix(m.Written, m.Text) && m.Written != "" {
+		return from
+	}
+	return max(from, min(u.After, len(m.Text)))
 }
 
 // spoke is the exchange with a message of the assistant, which becomes one with the message before if that is the

@@ -23,6 +23,12 @@ func use(id, output string, success bool) turn.ToolUse {
 	return turn.ToolUse{CallID: id, Name: "clock", Input: json.RawMessage(`{"a":1}`), Output: json.RawMessage(output), Success: success}
 }
 
+// in is a call with its place in the answer.
+func in(round, after int, u turn.ToolUse) turn.ToolUse {
+	u.Round, u.After = round, after
+	return u
+}
+
 func clock(id string) tool.Call {
 	return tool.Call{ID: id, Name: "clock", Input: json.RawMessage(`{"a":1}`)}
 }
@@ -62,6 +68,35 @@ func TestHistoryBecomesMessages(t *testing.T) {
 		"two answers": {
 			[]turn.Message{asked("a"), said("b"), said("c"), said("d", use("c", `{"content":"noon"}`, true))},
 			[][]Message{{user("a"), assistant("b\nc", clock("c")), results(noon), assistant("d")}},
+		},
+		"rounds": {
+			[]turn.Message{asked("a"), said("Let me look.\nAh, two.\nIt is noon.", in(1, 12, use("c", `{"content":"noon"}`, true)),
+				in(2, 21, use("d", `{"content":"one"}`, true)), in(2, 21, use("e", `{"content":"two"}`, true)), in(3, 21, use("f", ``, true)))},
+			[][]Message{{
+				user("a"), assistant("Let me look.", clock("c")), results(noon),
+				assistant("Ah, two.", clock("d"), clock("e")), results(Result{"d", "clock", "one", false}, Result{"e", "clock", "two", false}),
+				assistant("", clock("f")), results(Result{"f", "clock", noteNotKept, false}), assistant("It is noon."),
+			}},
+		},
+		"rounds that nobody told of": {
+			[]turn.Message{asked("a"), said("One. Two.", in(0, 4, use("c", `{"content":"noon"}`, true)), in(0, 9, use("d", `{"content":"one"}`, true)))},
+			[][]Message{{
+				user("a"), assistant("One.", clock("c")), results(noon), assistant("Two.", clock("d")), results(Result{"d", "clock", "one", false}),
+				assistant(noteNoMore),
+			}},
+		},
+		"rounds of an answer that was heard in part": {
+			[]turn.Message{asked("a"), {Role: turn.Assistant, Text: "Let me", Written: "Let me look. Found.", Interrupted: true, Tools: []turn.ToolUse{
+				in(1, 12, use("c", `{"content":"noon"}`, true)), in(2, 12, use("d", ``, false)),
+			}}},
+			[][]Message{{
+				user("a"), assistant("Let me", clock("c")), results(noon), assistant("", clock("d")), results(Result{"d", "clock", noteNoResult, true}),
+				assistant(noteInterrupted),
+			}},
+		},
+		"words that are not how the answer begins": {
+			[]turn.Message{asked("a"), {Role: turn.Assistant, Text: "ää", Written: "Let me look.", Tools: []turn.ToolUse{in(1, 1, use("c", `{"content":"noon"}`, true))}}},
+			[][]Message{{user("a"), assistant("", clock("c")), results(noon), assistant("ää")}},
 		},
 		"ids that are taken": {
 			[]turn.Message{asked("a"), said("b", use("c", `{"content":"noon"}`, true), use("c", `{"content":"noon"}`, true), use("", `{"content":"noon"}`, true))},

@@ -20,6 +20,7 @@ Text in square brackets in this conversation is a note to you from the program. 
 const (
 	noteUnanswered  = "[interrupted: the user heard no answer]"
 	noteInterrupted = "[interrupted: this is all that the user heard]"
+	noteNoMore      = "[nothing more was said]"
 	noteOpening     = "[the conversation begins]"
 	noteNotKept     = "[this result was not kept]"
 	noteNoResult    = "[no result: the call was not finished, or its result not kept]"

@@ -120,7 +120,7 @@ const (
 func (e *Engine) Check() error {
 	root, err := os.OpenRoot(e.cfg.Dir)
 	if err != nil {
-		return fmt.Errorf("dispatch: open the folder: %w", err)
+		return fmt.Errorf("dispatch: open the folder: %w (make it, or name another as dir)", err)
 	}
 	defer root.Close()
 	if err := root.MkdirAll(calibrate, 0o700); err != nil {

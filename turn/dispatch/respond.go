@@ -53,7 +53,7 @@ func (r Responder) Run(ctx context.Context) error {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return fmt.Errorf("dispatch: open the folder: %w", err)
+		return fmt.Errorf("dispatch: open the folder: %w (make it, or name that of the agent)", err)
 	}
 	defer root.Close()
 	if err := root.MkdirAll(calibrate, 0o700); err != nil { // there has to be something to watch

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"vela/turn/processgroup"
 )
 
 // Shell answers tasks with a command, run by sh -c. It reads the prompt from its standard input, and finds VELA_STEP,
@@ -23,7 +25,8 @@ func Shell(command string) func(ctx context.Context, t Task) (json.RawMessage, e
 		c := exec.CommandContext(ctx, "sh", "-c", command)
 		c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(t.Prompt), out, problem
 		c.Env = append(os.Environ(), "VELA_STEP="+string(t.Step), "VELA_CASE="+t.Case, "VELA_DISPATCH_ID="+strconv.FormatInt(t.DispatchID, 10))
-		ownGroup(c)
+		processgroup.Own(c)
+		c.Cancel = func() error { return processgroup.Kill(c) }
 		c.WaitDelay = time.Second // for whoever has left the group, and holds the output
 		err := c.Run()
 		switch {

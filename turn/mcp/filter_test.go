@@ -156,16 +156,18 @@ func TestSchema(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
-	s, err := New(Config{Name: "a", URL: "http://host/path?token=secret1", Header: http.Header{"Authorization": {"Bearer secret2"}, "Empty": {""}}})
-	if err != nil {
-		t.Fatal(err)
+	remote := Config{URL: "http://host/path?token=secret1", Header: http.Header{"Authorization": {"Bearer secret2"}, "Empty": {""}, "X": {"1"}}}
+	command := Config{Env: []string{"TOKEN=secret=3", "LEVEL=1", "EMPTY="}}
+	for text, want := range map[string]string{
+		"EOF": "EOF",
+		`Get "http://host/path?token=secret1": Bearer secret2`: `Get "http://host/path?…": …`,
+		"there is no secret2, 1 time":                          "there is no …, 1 time",
+	} {
+		if got := remote.redact(text); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
 	}
-	got := s.redact(io.EOF) + s.redact(errorString(`Get "http://host/path?token=secret1": Bearer secret2`)) + s.redact(nil)
-	if got != `EOFGet "http://host/path?…": …` {
+	if got := command.redact("TOKEN=secret=3 at level 1"); got != "TOKEN=… at level 1" {
 		t.Error(got)
 	}
 }
-
-type errorString string
-
-func (e errorString) Error() string { return string(e) }

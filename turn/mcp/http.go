@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,6 +23,7 @@ type remote struct {
 	ctx    context.Context // done once the link is cut
 	cancel context.CancelFunc
 	conn   atomic.Pointer[sdk.Connection] // the SDK's, once there is one
+	status atomic.Int32                   // of the last answer
 }
 
 func reach(cfg Config) (*remote, error) {
@@ -67,6 +69,19 @@ func (r *remote) end() {
 	r.under.CloseIdleConnections()
 }
 
+func (r *remote) why(err error) error {
+	var unreachable *net.OpError
+	switch status := int(r.status.Load()); {
+	case errors.As(err, &unreachable) && unreachable.Op == "dial":
+		return fmt.Errorf("%w (does the server run, and is its url right?)", err)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return fmt.Errorf("%w: it answered %d (has the variable of key_env the right key?)", err, status)
+	case status >= 400:
+		return fmt.Errorf("%w: it answered %d (is its url right?)", err, status)
+	}
+	return err
+}
+
 // sameHost keeps the header, which may be a key, from going elsewhere.
 func sameHost(req *http.Request, via []*http.Request) error {
 	if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || len(via) > 3 {
@@ -89,6 +104,7 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 		free()
 		return nil, err
 	}
+	r.status.Store(int32(resp.StatusCode))
 	left := int64(maxMessage)
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" && resp.StatusCode == http.StatusOK {
 		left = -1 // each event is bounded, not the stream
@@ -123,21 +139,28 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// redact takes out of an error what may be a key: the query of the URL, and the values of the header.
-func (s *Server) redact(err error) string {
-	if err == nil {
-		return ""
-	}
-	text := err.Error()
-	if u, err := url.Parse(s.cfg.URL); err == nil && u.RawQuery != "" {
+// redact takes out of a text what may be a key: the query of the URL, the values of the header, and what the command has
+// in its environment.
+func (c Config) redact(text string) string {
+	if u, err := url.Parse(c.URL); err == nil && u.RawQuery != "" {
 		text = strings.ReplaceAll(text, u.RawQuery, "…")
 	}
-	for _, values := range s.cfg.Header {
+	for _, values := range c.Header {
 		for _, v := range values {
-			if v != "" {
-				text = strings.ReplaceAll(text, v, "…")
-			}
+			text = without(without(text, v), strings.TrimPrefix(v, "Bearer "))
 		}
 	}
+	for _, v := range c.Env {
+		_, value, _ := strings.Cut(v, "=")
+		text = without(text, value)
+	}
 	return text
+}
+
+// without is a text without what may be a key. What is shorter than 4 bytes is none, and stands in every other word.
+func without(text, key string) string {
+	if len(key) < 4 {
+		return text
+	}
+	return strings.ReplaceAll(text, key, "…")
 }

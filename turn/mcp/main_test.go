@@ -68,7 +68,8 @@ func be(kind string) {
 			fmt.Fprint(w, strings.Repeat("x", 1<<16))
 		}
 	case "dead":
-		fmt.Fprintln(os.Stderr, "cannot start")
+		fmt.Fprint(os.Stderr, "reading the settings\n\n")
+		fmt.Fprint(os.Stderr, "cannot start ", os.Getenv("TOKEN"))
 		os.Exit(3)
 	default:
 		if kind == "chatty" {

@@ -235,6 +235,53 @@ func TestDies(t *testing.T) {
 	}
 }
 
+// Whoever runs a server that is not there is told why, and what to do: how it ended, however that was noticed, and what it
+// wrote at last.
+func TestStatus(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	locked, _ := remote(t, nil)
+	locked.Header = http.Header{"Authorization": {"Bearer wrong-key"}}
+	nowhere := httptest.NewServer(http.NotFoundHandler())
+	defer nowhere.Close()
+	for name, c := range map[string]struct {
+		cfg  mcp.Config
+		want []string
+	}{
+		"dead":        {process(t, "dead"), []string{"exit status 3", `"cannot start …"`, "by hand"}},
+		"no program":  {mcp.Config{Command: "no-such-program"}, []string{"no-such-program", "installed"}},
+		"no server":   {mcp.Config{URL: closed.URL}, []string{"refused", "url"}},
+		"wrong key":   {locked, []string{"401", "key_env"}},
+		"wrong place": {mcp.Config{URL: nowhere.URL}, []string{"404", "url"}},
+	} {
+		c.cfg.Env = append(c.cfg.Env, "TOKEN=secret")
+		s, log, stop := run(t, c.cfg)
+		log.next(t, "mcp server is not there")
+		got := s.Status()
+		stop()
+		if got.There || got.Why == nil {
+			t.Errorf("%s: %+v", name, got)
+			continue
+		}
+		for _, part := range c.want {
+			if !strings.Contains(got.Why.Error(), part) {
+				t.Errorf("%s: no %s in %v", name, part, got.Why)
+			}
+		}
+		if strings.Contains(got.Why.Error(), "secret") || strings.Contains(got.Why.Error(), "wrong-key") {
+			t.Errorf("%s: a key in %v", name, got.Why)
+		}
+	}
+	s, log, _ := run(t, process(t, "tools"))
+	if got := s.Status(); got != (mcp.Status{}) && !got.There {
+		t.Errorf("while it is connected to: %+v", got)
+	}
+	log.next(t, there)
+	if got := s.Status(); !got.There || got.Why != nil {
+		t.Errorf("once it is there: %+v", got)
+	}
+}
+
 // A server over HTTP that is not there at first is reached once it is.
 func TestComesLater(t *testing.T) {
 	cfg, web := remote(t, nil)
@@ -493,6 +540,9 @@ func TestTakesNothingIn(t *testing.T) {
 		t.Error(err)
 	}
 	log.next(t, "takes nothing in")
+	if line := log.next(t, "mcp server is not there"); strings.Contains(line, "the command ended") { // it was killed, which says nothing
+		t.Error(line)
+	}
 	gone(t, pid)
 	log.next(t, there)
 }

@@ -24,6 +24,22 @@ type Server struct {
 	// Written by Run, read by whoever calls.
 	known atomic.Pointer[tool.Set]   // nil until the server was there
 	now   atomic.Pointer[connection] // nil while it is not
+	state atomic.Pointer[Status]     // nil while it is connected to for the first time
+}
+
+// Status says whether a server is there.
+type Status struct {
+	There bool
+	Why   error // it is not, and what to do: for whoever runs the server, since it may name an address or a path, but no key
+}
+
+// Status is how it went when the server was last connected to. Of one that is connected to for the first time it is the
+// zero value.
+func (s *Server) Status() Status {
+	if state := s.state.Load(); state != nil {
+		return *state
+	}
+	return Status{}
 }
 
 // Definitions implements [tool.Caller]. They are those of the last time that the server was there.
@@ -81,7 +97,7 @@ func (s *Server) why(ctx, timed context.Context, err error) error {
 	case errors.As(err, &answer):
 		return fmt.Errorf("The server %s refused the call: %s", s.cfg.Name, cut(answer.Message, 1000))
 	}
-	s.cfg.Log.Debug("call failed", "err", s.redact(err))
+	s.cfg.Log.Debug("call failed", "err", s.cfg.redact(err.Error()))
 	return fmt.Errorf("The server %s was lost during the call, which may have had its effect or not.", s.cfg.Name)
 }
 
@@ -97,7 +113,9 @@ func (s *Server) Run(ctx context.Context) error {
 		if time.Since(began) > 2*lastDelay {
 			delay = firstDelay
 		}
-		s.cfg.Log.Warn("mcp server is not there", "err", s.redact(err), "again", delay)
+		why := errors.New(s.cfg.redact(err.Error()))
+		s.state.Store(&Status{Why: why})
+		s.cfg.Log.Warn("mcp server is not there", "err", why, "again", delay)
 		again := time.NewTimer(delay)
 		select {
 		case <-again.C:
@@ -115,7 +133,16 @@ func (s *Server) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer link.end()
+	err = s.over(ctx, link)
+	link.end()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return link.why(err)
+}
+
+// over is a connection over a link.
+func (s *Server) over(ctx context.Context, link link) error {
 	conn, err := s.connect(ctx, link)
 	if err != nil {
 		return err
@@ -124,6 +151,7 @@ func (s *Server) serve(ctx context.Context) error {
 	if err := s.list(ctx, conn); err != nil {
 		return err
 	}
+	s.state.Store(&Status{There: true})
 	s.now.Store(conn)
 	defer s.now.Store(nil)
 	s.cfg.Log.Info("mcp server is there", "tools", len(s.Definitions()))
@@ -172,7 +200,7 @@ func (s *Server) list(ctx context.Context, conn *connection) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("mcp: list tools: %w", err)
+			return fmt.Errorf("list its tools: %w", err)
 		}
 		found.add(page.Tools)
 		params.Cursor = page.NextCursor
@@ -221,7 +249,7 @@ func (s *Server) connect(ctx context.Context, l link) (*connection, error) {
 	session, err := client.Connect(timed, l.transport(), nil)
 	if err != nil {
 		if timed.Err() != nil && ctx.Err() == nil {
-			err = fmt.Errorf("mcp: connect: no answer within %v", connectTimeout)
+			err = fmt.Errorf("connect: no answer within %v (is it a server of MCP?)", connectTimeout)
 		}
 		return nil, err
 	}
@@ -230,7 +258,7 @@ func (s *Server) connect(ctx context.Context, l link) (*connection, error) {
 	conn.calls.Go(func() {
 		err := session.Wait()
 		if err == nil {
-			err = errors.New("mcp: it ended")
+			err = errors.New("it ended")
 		}
 		conn.lost <- err
 	})

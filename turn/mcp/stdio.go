@@ -26,6 +26,10 @@ type link interface {
 
 	// end ends the link, after the session on it, and waits for all that it started.
 	end()
+
+	// why is why the connection was lost, in words for whoever runs the server, which say what to do. It is called after
+	// end, with what the connection made of it.
+	why(err error) error
 }
 
 func (s *Server) dial() (link, error) {
@@ -38,11 +42,16 @@ func (s *Server) dial() (link, error) {
 // process is a server that we started. Its output is read here, line by line, before the SDK sees it: a line that is no
 // message, as programs print when they start, is logged and left out, and one that is too long ends the link.
 type process struct {
+	cfg    Config
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *io.PipeReader
 	cancel context.CancelFunc
 	ended  chan struct{}
+
+	// Written before ended is closed.
+	left  error  // how the program ended by itself; nil: in peace, or it was killed
+	words string // the last line that it wrote to its standard error
 }
 
 func start(cfg Config) (*process, error) {
@@ -54,30 +63,57 @@ func start(cfg Config) (*process, error) {
 		return nil, err
 	}
 	out, messages := io.Pipe()
-	p := &process{cmd: cmd, in: in, out: out, cancel: cancel, ended: make(chan struct{})}
+	p := &process{cfg: cfg, cmd: cmd, in: in, out: out, cancel: cancel, ended: make(chan struct{})}
 	f := &filter{to: messages, log: cfg.Log}
 	cmd.Stdout = &lineWriter{max: maxMessage, take: f.line}
-	cmd.Stderr = &lineWriter{max: maxLogged, take: func(line []byte, _ bool) error {
-		cfg.Log.Debug("stderr", "line", printable(line))
-		return nil
-	}}
+	words := &lineWriter{max: maxLogged, take: p.word}
+	cmd.Stderr = words
 	if err := cmd.Start(); err != nil {
 		cancel()
-		return nil, fmt.Errorf("mcp: start the command: %w", err)
+		return nil, fmt.Errorf("start the command: %w (is it installed, and the command right?)", err)
 	}
 	go func() {
 		defer close(p.ended)
 		err := cmd.Wait()
 		tool.EndGroup(cmd)
-		if f.err != nil {
-			err = f.err
+		if len(words.line) > 0 {
+			_ = p.word(words.line, false) // the last one need not end
+		}
+		switch {
+		case f.err != nil:
+			p.left = f.err
+		case ctx.Err() == nil:
+			p.left = err
 		}
 		if err == nil {
 			err = errors.New("it ended")
 		}
-		_ = messages.CloseWithError(fmt.Errorf("mcp: the command: %w", err))
+		_ = messages.CloseWithError(err)
 	}()
 	return p, nil
+}
+
+// word takes a line of the program's standard error.
+func (p *process) word(line []byte, _ bool) error {
+	if text := p.cfg.redact(printable(line)); strings.TrimSpace(text) != "" {
+		p.words = text
+		p.cfg.Log.Debug("stderr", "line", text)
+	}
+	return nil
+}
+
+// why prefers how the program ended: whether its output or its input is noticed first to be closed is chance.
+func (p *process) why(err error) error {
+	if p.left != nil {
+		err = fmt.Errorf("the command ended: %w", p.left)
+	}
+	if p.words != "" {
+		err = fmt.Errorf("%w; the last line that it wrote: %q", err, p.words)
+	}
+	if p.left != nil {
+		err = fmt.Errorf("%w (run it by hand to see more)", err)
+	}
+	return err
 }
 
 func (p *process) transport() sdk.Transport {

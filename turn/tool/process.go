@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"os/exec"
+
+	"vela/turn/processgroup"
 )
 
 // Command prepares a child process that is ended as a whole: when ctx is done it is killed, with all that it started.
@@ -22,15 +24,13 @@ func Command(ctx context.Context, dir string, env []string, name string, args ..
 		}
 	}
 	cmd.Env = append(cmd.Env, env...)
-	ownGroup(cmd)
-	cmd.Cancel = func() error { return killGroup(cmd.Process) }
+	processgroup.Own(cmd)
+	cmd.Cancel = func() error { return processgroup.Kill(cmd) }
 	cmd.WaitDelay = grace / 2 // for what still holds its pipes
 	return cmd
 }
 
 // EndGroup kills what a child that has ended left running. It is called once Wait has returned.
 func EndGroup(cmd *exec.Cmd) {
-	if cmd.Process != nil {
-		_ = killGroup(cmd.Process) // there is nothing left of most
-	}
+	_ = processgroup.Kill(cmd) // there is nothing left of most
 }

@@ -1,10 +1,10 @@
-import type { Browser } from './state/app';
 import { inputDevices } from './audio/microphone';
 import { openPlayer } from './audio/player';
 import { fetchAgents } from './client/agents';
 import { fetchEngines } from './client/engines';
 import { systemTimers } from './client/line';
 import type { App } from './state/app';
+import type { Browser } from './state/browser';
 
 function storage(which: 'localStorage' | 'sessionStorage'): Storage | null {
   try {

@@ -21,7 +21,15 @@ const phone = new Phone(timers, tabStorage, location.search, newIdentity);
 
 let client!: RoomClient;
 
-const app = new App({
+/** Asks who else there is, for their names as well. */
+function look(): void {
+  void client.sources().then((sources) => {
+    phone.sources.value = sources;
+    app.names.value = new Map(sources.map((s) => [s.id, s.name]));
+  });
+}
+
+const app: App = new App({
   ...thisBrowser,
   location: {
     protocol: location.protocol,
@@ -48,6 +56,10 @@ const app = new App({
       },
       onWords: (words) => phone.said(words),
       onAgent: (state) => phone.agent(state),
+      onFollow: (sources) => {
+        phone.follow.value = sources;
+        if (sources?.some((id) => !app.names.value.has(id))) look();
+      },
     })),
 });
 
@@ -68,6 +80,8 @@ render(
         app.endSession();
         phone.leave();
       },
+      look,
+      follow: (id, on) => void phone.choose(id, on, (sources) => client.follow(sources)),
     }}
   />,
   document.getElementById('app')!,

@@ -15,7 +15,6 @@ import (
 
 	"vela/gateway/client"
 	"vela/protocol"
-	"vela/protocol/ganglia"
 	"vela/session/speech"
 )
 
@@ -55,16 +54,6 @@ func (c *chatCmd) Run(ctx context.Context, out streams) (err error) {
 	return chat.run(ctx)
 }
 
-// isTerminal says whether a person looks at a stream.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
 // chat is a conversation in a terminal, or in a pipe. All of it is owned by run: a goroutine each reads lines, receives
 // events and watches the connection, and hands over what comes.
 type chat struct {
@@ -96,16 +85,6 @@ type chat struct {
 	questions []protocol.ApprovalRequest // of the agent's, that nobody has answered; the first has been shown
 }
 
-// mode is what the last thing written to the output was.
-type mode int
-
-const (
-	fresh    mode = iota // nothing: a new line
-	prompted             // the prompt
-	thinking
-	answering
-)
-
 // happening is one thing for run: an event, the end of the conversation, or a change of its connection.
 type happening struct {
 	event  protocol.Envelope
@@ -115,8 +94,6 @@ type happening struct {
 
 // patience is how long a gateway may take to answer at first.
 const patience = 15 * time.Second
-
-const chatHelp = "/new begins a new conversation, /history shows this one, /quit leaves. Ctrl-C stops an answer, twice leaves."
 
 func (c *chat) run(ctx context.Context) error {
 	if why := context.Cause(ctx); why != nil {
@@ -248,112 +225,6 @@ func (c *chat) result() error {
 	return nil
 }
 
-// input is a line, or why there is none any more.
-type input struct {
-	text string
-	err  error
-}
-
-// readLines reads until the input ends or nobody takes a line any more. A read of a terminal cannot be interrupted: it
-// ends with the program, or with the next line.
-func readLines(ctx context.Context, in io.Reader) <-chan input {
-	lines := make(chan input)
-	go func() {
-		defer close(lines)
-		scan := bufio.NewScanner(in)
-		scan.Buffer(nil, protocol.MaxText+1)
-		for more := true; more; {
-			var next input
-			if more = scan.Scan(); more {
-				next.text = scan.Text()
-			} else if next.err = scan.Err(); next.err == nil {
-				return
-			}
-			select {
-			case lines <- next:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return lines
-}
-
-// line takes what was typed. In a pipe every line waits for the answer to the one before.
-func (c *chat) line(ctx context.Context, line string) {
-	line = strings.TrimSpace(line)
-	c.shown = fresh // the terminal has echoed the end of the line
-	switch {
-	case line == "":
-		c.prompt()
-	case !c.typed && (c.occupied() || len(c.lines) > 0):
-		c.lines = append(c.lines, line)
-	default:
-		c.do(ctx, line)
-	}
-}
-
-// occupied says whether something is still to be answered.
-func (c *chat) occupied() bool { return c.busy || c.asked || c.pending != "" }
-
-// do does what a line says.
-func (c *chat) do(ctx context.Context, line string) {
-	switch {
-	case line == "/quit":
-		c.quit = true
-	case line == "/new":
-		c.asked = c.send(ctx, protocol.HistoryClear{})
-	case line == "/history":
-		c.asked = c.send(ctx, protocol.HistoryGet{})
-	case strings.HasPrefix(line, "/"):
-		c.note(chatHelp)
-		c.prompt()
-	case len(c.questions) > 0:
-		c.answered(ctx, line)
-	default:
-		c.submit(ctx, line)
-	}
-}
-
-// submit sends a typed turn, and keeps it until the session shows that it took it.
-func (c *chat) submit(ctx context.Context, line string) {
-	c.pending, c.back = line, false
-	heard := c.speaker.cut()
-	c.send(ctx, protocol.InputTextSubmit{Text: line})
-	if heard.ResponseID != "" && c.busy { // which that has ended
-		c.send(ctx, heard)
-	}
-}
-
-// send sends a message, and says whether it may have arrived. A typed turn that was lost goes out again when the
-// connection is back; whoever typed a command is told.
-func (c *chat) send(ctx context.Context, m protocol.Message) bool {
-	_, err := c.conv.Send(ctx, m)
-	if err != nil && c.pending == "" {
-		c.note(err.Error())
-		c.prompt()
-	}
-	return err == nil
-}
-
-// interrupt is Ctrl-C: it stops an answer, or says how to leave. It says whether to leave.
-func (c *chat) interrupt(ctx context.Context) (leave bool) {
-	const twice = 2 * time.Second
-	if time.Since(c.lastStop) < twice {
-		return true
-	}
-	c.lastStop = time.Now()
-	if c.busy {
-		heard := c.speaker.cut()
-		c.send(ctx, protocol.ResponseCancel{ResponseID: heard.ResponseID, PlayedMs: heard.PlayedMs})
-		return false
-	}
-	c.endLine()
-	c.note("Ctrl-C once more leaves")
-	c.prompt()
-	return false
-}
-
 // happened shows what came. Its error is the conversation's end.
 func (c *chat) happened(ctx context.Context, h happening) error {
 	switch {
@@ -374,133 +245,4 @@ func (c *chat) happened(ctx context.Context, h happening) error {
 		c.do(ctx, next)
 	}
 	return nil
-}
-
-// connection says what became of the connection.
-func (c *chat) connection(s client.Status) {
-	switch s.Phase {
-	case client.Away:
-		c.note(fmt.Sprintf("%v; trying again in %.1f s", s.Err, s.Wait.Seconds()))
-	case client.Back:
-		c.note("connected again")
-	case client.Missed:
-		c.note("connected again, but some of what happened meanwhile is missing")
-	}
-}
-
-// show writes an event, and lets it be heard.
-func (c *chat) show(m protocol.Message) {
-	c.speaker.hear(m)
-	switch m := m.(type) {
-	case protocol.SessionReady:
-		c.ready(m)
-	case protocol.SessionState:
-		c.busy = m.Value != protocol.Idle
-		if !c.busy {
-			c.endLine()
-			c.prompt()
-		}
-	case protocol.TranscriptFinal:
-		c.pending, c.busy = "", true
-	case protocol.ThinkingDelta:
-		c.write(thinking, m.Text)
-	case protocol.ResponseTextDelta:
-		c.write(answering, m.Text)
-	case protocol.ToolCall:
-		c.called(m)
-	case protocol.ToolResult:
-		c.returned(m)
-	case ganglia.Artifact:
-		c.artifact(m)
-	case protocol.ApprovalRequest:
-		c.asks(m)
-	case protocol.ResponseCompleted:
-		c.withdraw(all)
-	case protocol.ResponseCancelled:
-		c.withdraw(all)
-		if m.Reason != protocol.CancelError {
-			c.write(c.shown, " …")
-		}
-	case protocol.History:
-		c.history(m)
-	case protocol.Error:
-		c.failed, c.asked, c.pending = true, false, ""
-		c.note(m.Message)
-	}
-}
-
-func (c *chat) ready(m protocol.SessionReady) {
-	switch {
-	case m.Terms == nil:
-	case m.Resumed:
-		c.back, c.known = true, m.LastSeq
-		c.asked = false // its answer, if it came, was lost with the connection
-	case c.typed:
-		c.note(fmt.Sprintf("talking to %s. %s", who(m), chatHelp))
-	}
-}
-
-func who(m protocol.SessionReady) string {
-	if m.Turns == "deterministic" || m.Agent == "" {
-		return "the fixed turns"
-	}
-	return m.Agent
-}
-
-func (c *chat) history(h protocol.History) {
-	c.endLine()
-	c.asked = false
-	if len(h.Items) == 0 {
-		c.note("a new conversation")
-	}
-	for _, item := range h.Items {
-		fmt.Fprintf(c.out, "%s: %s\n", item.Role, clean(item.Text))
-	}
-	c.prompt()
-}
-
-// write writes a piece of what is being said or thought; what changes begins a new line.
-func (c *chat) write(as mode, text string) {
-	if as != c.shown {
-		c.endLine()
-	}
-	c.shown = as
-	text = clean(text)
-	if as == thinking {
-		text = c.dimmed(text)
-	}
-	fmt.Fprint(c.out, text)
-}
-
-// aside is a line of its own beside the answer.
-func (c *chat) aside(text string) {
-	c.endLine()
-	fmt.Fprintln(c.out, c.dimmed(clean(text)))
-}
-
-func (c *chat) dimmed(text string) string {
-	if !c.colour {
-		return text
-	}
-	return "\x1b[2m" + text + "\x1b[22m"
-}
-
-// note is a line about the conversation, which is no part of it.
-func (c *chat) note(text string) {
-	c.endLine()
-	fmt.Fprintf(c.err, "— %s\n", clean(text))
-}
-
-func (c *chat) endLine() {
-	if c.shown != fresh {
-		fmt.Fprintln(c.out)
-	}
-	c.shown = fresh
-}
-
-func (c *chat) prompt() {
-	if c.typed && !c.eof && c.shown != prompted {
-		fmt.Fprint(c.out, "> ")
-		c.shown = prompted
-	}
 }

@@ -83,8 +83,10 @@ func (g plainGateway) do(ctx context.Context, method, path string, body io.Reade
 		return nil, fmt.Errorf("no gateway answers at %s: is it running there? Start one with vela serve (%w)", g.address.Host(), errors.Unwrap(err))
 	}
 	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-		_ = resp.Body.Close()
-		return nil, errors.New("the gateway does not let us: signals are for who holds a server key; set VELA_TOKEN to it")
+		defer func() { _ = resp.Body.Close() }()
+		var told struct{ Message string }
+		_ = json.NewDecoder(io.LimitReader(resp.Body, 1<<10)).Decode(&told)
+		return nil, &client.DialError{Address: g.address.Host(), Status: resp.StatusCode, Detail: told.Message}
 	}
 	return resp, nil
 }

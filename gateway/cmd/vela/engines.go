@@ -18,11 +18,11 @@ type enginesCmd struct {
 
 // Run prints a table.
 func (c *enginesCmd) Run(ctx context.Context, io streams) error {
-	agents, err := c.Config.read()
+	file, err := c.Config.read()
 	if err != nil {
 		return err
 	}
-	g, err := gateway.New(gateway.Config{Agents: agents, Speech: gateway.Speech{Model: c.SpeechModel, Silero: silero.Files{Library: c.ONNXRuntime, Model: c.Silero}}})
+	g, err := gateway.New(gateway.Config{Agents: file, Speech: gateway.Speech{Model: c.SpeechModel, Silero: silero.Files{Library: c.ONNXRuntime, Model: c.Silero}}})
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,12 @@ func (c *enginesCmd) Run(ctx context.Context, io streams) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", kind, e.Name, there, what)
 	}
-	for _, a := range g.Probe(ctx).Agents {
+	agents, servers := g.Probe(ctx)
+	for _, a := range agents.Agents {
 		row("agent, "+a.Kind, gateway.Engine{Name: a.Name, Label: a.Label, Available: a.Available, Cause: a.Cause})
+	}
+	for _, s := range servers {
+		row("mcp server", s)
 	}
 	for _, e := range r.Ears {
 		row("speech to text", e)

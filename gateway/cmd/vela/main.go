@@ -27,7 +27,7 @@ type cli struct {
 	Replay  replayCmd  `cmd:"" help:"Run a session's journal again, and say whether the same events come out."`
 	Key     keyCmd     `cmd:"" help:"Make a server key for VELA_KEYS."`
 	Livekit livekitCmd `cmd:"" help:"Set LiveKit up: check it, and try a room."`
-	Engines enginesCmd `cmd:"" help:"Show every speech engine and agent: whether it is there, and why not."`
+	Engines enginesCmd `cmd:"" help:"Show every agent, MCP server and speech engine: whether it is there, and why not."`
 }
 
 const description = `A voice-session gateway: hold a button, talk to an agent.

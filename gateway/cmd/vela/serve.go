@@ -25,7 +25,7 @@ type serveCmd struct {
 	Idle           time.Duration `help:"How long a session may last without a word." default:"10m" env:"VELA_IDLE"`
 	Resume         time.Duration `help:"How long a session of version 2 is kept after its connection is lost." default:"2m" env:"VELA_RESUME"`
 	Data           string        `help:"Folder where conversations are kept, so that they survive a restart or a crash, and the certificate of --tls self; without it conversations end with the process." placeholder:"DIR" env:"VELA_DATA"`
-	Nats           string        `help:"NATS server with JetStream that keeps them instead, such as nats://127.0.0.1:4222; for one gateway only." placeholder:"URL" env:"VELA_NATS"`
+	Nats           string        `help:"NATS server with JetStream that keeps them instead, such as nats://127.0.0.1:4222; a second gateway is refused there." placeholder:"URL" env:"VELA_NATS"`
 	Wiring         string        `help:"File that says what signals set off, wiring.json; it is read again when it changes." type:"path" placeholder:"FILE" env:"VELA_WIRING"`
 	ClaudeCode     bool          `help:"Connect to Claude Code by itself where this folder or one above has .claude: hooks are put into its settings there, and taken out at the end." env:"VELA_CLAUDE_CODE"`
 	ClaudeProject  string        `help:"Folder of the project whose Claude Code that is; this one, or the nearest above it with .claude, unless given." type:"path" placeholder:"DIR" env:"VELA_CLAUDE_PROJECT"`

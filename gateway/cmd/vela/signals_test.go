@@ -161,6 +161,24 @@ func TestTailComesBack(t *testing.T) {
 	}
 }
 
+// Whose token is over is told so, once.
+func TestTailEndsWhereItIsRefused(t *testing.T) {
+	first := true
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !first {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		first = false
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte(": connected\n\n"))
+	}))
+	defer s.Close()
+	if code, _, errs := vela(t, "tail", "--url", s.URL); code != 1 || !strings.Contains(errs, "set VELA_TOKEN") {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+}
+
 func TestColoursAreForTerminals(t *testing.T) {
 	for color, want := range map[string]bool{"always": true, "never": false, "auto": false} {
 		if got := (&tailCmd{Color: color}).colours(new(bytes.Buffer)); got != want {

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode"
 
+	"vela/gateway/client"
 	"vela/protocol/signal"
 	"vela/turn/stream"
 )
@@ -44,10 +45,11 @@ func (c *tailCmd) Run(ctx context.Context, s streams) error {
 	for connected := false; ; {
 		err := f.follow(ctx)
 		connected = connected || f.connected
+		var refused *client.DialError
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case !connected:
+		case !connected, errors.As(err, &refused):
 			return err
 		case err != nil:
 			fmt.Fprintf(s.err, "vela: the stream broke; it is taken up again\n")

@@ -184,8 +184,8 @@ export class FakeRoom implements JoinedRoom {
   }
 
   /** The agent comes, or does something else; null lets it go. */
-  agentIs(state: string | null, identity = 'agent', detection = this.agent?.detection ?? null): void {
-    this.agent = state === null ? null : { identity, state, detection };
+  agentIs(state: string | null, identity = 'agent', detection = this.agent?.detection ?? null, follow: readonly string[] | null = null): void {
+    this.agent = state === null ? null : { identity, state, detection, follow };
     this.events.onAgent(this.agent);
   }
 

@@ -15,7 +15,7 @@ import {
   type RemoteTrack,
   type TextStreamReader,
 } from 'livekit-client';
-import { RoomError, type JoinRoom, type JoinedRoom, type Left, type RoomAgent, type RoomEvents } from './room';
+import { readFollow, RoomError, type JoinRoom, type JoinedRoom, type Left, type RoomAgent, type RoomEvents } from './room';
 
 /** The most that one text stream may hold, in bytes: far more than an answer has. */
 const longestText = 1 << 20;
@@ -86,8 +86,8 @@ class Joined implements JoinedRoom {
   get agent(): RoomAgent | null {
     const agent = [...this.#room.remoteParticipants.values()].find((p) => p.isAgent);
     if (!agent) return null;
-    const { 'lk.agent.state': state = '', 'vela.turn_detection': detection = null } = agent.attributes;
-    return { identity: agent.identity, state, detection };
+    const { 'lk.agent.state': state = '', 'vela.turn_detection': detection = null, 'vela.follow': follow } = agent.attributes;
+    return { identity: agent.identity, state, detection, follow: readFollow(follow) };
   }
 
   async chat(text: string): Promise<void> {

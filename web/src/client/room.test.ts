@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Admission, Refusal } from './admission';
 import type { ConnectionStatus } from './connection';
 import { FakeRoom, FakeTimers } from './fakes';
-import { RoomClient, RoomError, type Left, type Words } from './room';
+import { readFollow, RoomClient, RoomError, type Left, type Words } from './room';
 import { base64 } from './base64';
 
 const admission: Admission = { url: 'ws://livekit', token: 'jwt' };
@@ -12,6 +12,7 @@ let rooms: FakeRoom[];
 let statuses: ConnectionStatus[];
 let events: { type: string; payload: unknown }[];
 let words: Words[];
+let followed: (readonly string[] | null)[];
 let summoned: number;
 let caughtUp: number;
 let admits: Admission | Refusal;
@@ -29,7 +30,7 @@ const types = (): string[] => events.map((e) => e.type);
 
 beforeEach(() => {
   timers = new FakeTimers();
-  [rooms, statuses, events, words] = [[], [], [], []];
+  [rooms, statuses, events, words, followed] = [[], [], [], [], []];
   [summoned, caughtUp, admits, joins, agentAtOnce] = [0, 0, admission, null, 'listening'];
   place = { room: 'harbour', identity: 'me', name: '' };
   room = new RoomClient({
@@ -40,7 +41,7 @@ beforeEach(() => {
     join: async (given, heard) => {
       if (joins) throw new RoomError(joins);
       const joined = new FakeRoom(given, heard);
-      if (agentAtOnce !== null) joined.agent = { identity: 'agent', state: agentAtOnce, detection: null };
+      if (agentAtOnce !== null) joined.agent = { identity: 'agent', state: agentAtOnce, detection: null, follow: null };
       rooms.push(joined);
       return joined;
     },
@@ -51,6 +52,7 @@ beforeEach(() => {
     onEvent: (e) => events.push(e),
     onCaughtUp: () => caughtUp++,
     onWords: (w) => words.push(w),
+    onFollow: (sources) => followed.push(sources),
   });
 });
 
@@ -58,6 +60,10 @@ const enter = async (): Promise<void> => {
   room.connect();
   await settle();
 };
+
+it('reads who is followed, and nothing that is not that', () => {
+  expect(['["a","b"]', '[]', '', undefined, '{"a":1}', '[1]', 'x'].map(readFollow)).toEqual([['a', 'b'], [], null, null, null, null, null]);
+});
 
 describe('a room with an agent in it', () => {
   beforeEach(enter);
@@ -219,6 +225,28 @@ describe('a room with an agent in it', () => {
       ['transcript.final', ''],
       ['session.state', 'idle'],
     ]);
+  });
+
+  it('has other agents followed, and says who is, whoever wanted it', async () => {
+    now().answer = '{"sources":[{"id":"local:claude-code","name":"Claude Code","here":true},{"id":"gone"},{"name":"no id"},7]}';
+    expect(await room.sources()).toEqual([
+      { id: 'local:claude-code', name: 'Claude Code', here: true },
+      { id: 'gone', name: 'gone', here: false },
+    ]);
+    expect(now().done.at(-1)).toBe('agent.sources.get {}');
+    now().answer = 'nonsense';
+    expect(await room.sources()).toEqual([]);
+    expect(await room.follow(['local:claude-code'])).toBe('');
+    expect(now().done.at(-1)).toBe('agent.session.start {"follow":["local:claude-code"]}');
+    now().agentIs('listening', 'agent', null, ['local:claude-code']);
+    expect(followed).toEqual([null, ['local:claude-code']]);
+    now().refusal = { data: 'unsupported', message: 'Your token does not let you.' };
+    expect(await room.follow([])).toBe('Your token does not let you.');
+    now().refusal = new Error('no answer');
+    expect([await room.follow([]), await room.sources()]).toEqual(['The agent did not answer. Try again in a moment.', []]);
+    room.disconnect();
+    expect(followed.at(-1)).toBeNull();
+    expect([await room.follow([]), await room.sources()]).toEqual(['The agent did not answer. Try again in a moment.', []]);
   });
 
   it('tells the conversation as the agent knows it', async () => {

@@ -2,6 +2,7 @@ import type { ClientEventV2, ErrorCode, ServerEventV2, SessionReadyPayloadV2, Se
 import type { Admission, Place, Refusal } from './admission';
 import { fullJitter } from './backoff';
 import type { ClientOptions, Session } from './client';
+import { isObject } from './decode';
 import { saidOnly, type Cause, type ConnectionStatus } from './connection';
 import { decode2 } from './decode2';
 import { Joiner, readGanglia, type GangliaCommand, type GangliaEvent } from './ganglia';
@@ -14,6 +15,40 @@ export interface RoomAgent {
   state: string;
   /** Its attribute vela.turn_detection: vad, where the session hears who speaks, none, or null, where it cannot. */
   detection: string | null;
+  /** Its attribute vela.follow: the ids of the sources whose work is shown here, too; null where none can be. */
+  follow: readonly string[] | null;
+}
+
+/** A source that a room can follow. */
+export interface RoomSource {
+  id: string;
+  name: string;
+  /** Whether the gateway listens to it now. */
+  here: boolean;
+}
+
+/** Reads the attribute vela.follow. */
+export function readFollow(text: string | undefined): readonly string[] | null {
+  const value = parsed(text ?? '');
+  return Array.isArray(value) && value.every((id) => typeof id === 'string') ? value : null;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Reads what sources.get returns. */
+function readRoomSources(text: string): readonly RoomSource[] {
+  const value = parsed(text);
+  if (!isObject(value) || !Array.isArray(value.sources)) return [];
+  return value.sources.flatMap((s: unknown) => {
+    if (!isObject(s) || typeof s.id !== 'string' || s.id === '') return [];
+    return { id: s.id, name: typeof s.name === 'string' && s.name !== '' ? s.name : s.id, here: s.here === true };
+  });
 }
 
 /** A piece of a text stream on lk.transcription, or its end. */
@@ -88,6 +123,8 @@ export interface RoomClientOptions extends Omit<ClientOptions, 'url' | 'socket' 
   onWords?(words: Words): void;
   /** What the agent does, as it says by lk.agent.state; null while none is there. */
   onAgent?(state: string | null): void;
+  /** Whose work is shown here beside the agent's, as everybody in the room has it; null where that cannot be chosen. */
+  onFollow?(sources: readonly string[] | null): void;
 }
 
 /** How long an agent has to come by itself, and how long after it was asked for, in ms. */
@@ -112,6 +149,14 @@ const codes: Record<ErrorCode, true> = {
 
 /** What of version 2 an agent in a room gives that a client has to know of. */
 const featuresOf = (detection: string | null | undefined): string[] => (detection ? ['vad'] : []);
+
+const notNow = 'The agent did not answer. Try again in a moment.';
+
+/** What a call was refused with, as JoinedRoom.call throws it. */
+function readRefusal(error: unknown): { data: unknown; message: string } {
+  const { data, message } = (isObject(error) ? error : {}) as { data?: unknown; message?: unknown };
+  return { data, message: typeof message === 'string' ? message : '' };
+}
 
 const isCode = (text: unknown): text is ErrorCode => typeof text === 'string' && Object.hasOwn(codes, text);
 
@@ -185,6 +230,24 @@ export class RoomClient implements Session {
   // A room is left with its page, and the conversation is the room's.
   keep(): void {}
   unkeep(): void {}
+
+  /** What there is to follow, for whoever is here. Without an agent to say it, nothing. */
+  async sources(): Promise<readonly RoomSource[]> {
+    if (!this.#room || !this.#agent) return [];
+    return readRoomSources(await this.#room.call(this.#agent.identity, 'sources.get', '{}').catch(() => ''));
+  }
+
+  /** Has the work of these sources shown here, for everybody. It returns what the gateway says against it; '' where it is so. */
+  async follow(sources: readonly string[]): Promise<string> {
+    if (!this.#room || !this.#agent) return notNow;
+    try {
+      await this.#room.call(this.#agent.identity, 'session.start', JSON.stringify({ follow: sources }));
+      return '';
+    } catch (error) {
+      const { data, message } = readRefusal(error);
+      return isCode(data) && message !== '' ? message : notNow;
+    }
+  }
 
   /** Carries the microphone from now on, muted; null takes it back. */
   async publish(microphone: MediaStreamTrack | null): Promise<void> {
@@ -283,8 +346,8 @@ export class RoomClient implements Session {
 
   /** What the agent answers instead of doing it: a code of the protocol's, where it has one. */
   #refused(error: unknown, id: string): void {
-    const { data, message } = (typeof error === 'object' && error !== null ? error : {}) as { data?: unknown; message?: unknown };
-    if (isCode(data)) this.#failed(data, typeof message === 'string' ? message : '', id);
+    const { data, message } = readRefusal(error);
+    if (isCode(data)) this.#failed(data, message, id);
     else this.#failed('internal', '', id);
   }
 
@@ -403,7 +466,10 @@ export class RoomClient implements Session {
     this.#forgetSaid();
     this.#room?.leave();
     this.#room = null;
-    if (this.#agent) this.#o.onAgent?.(null);
+    if (this.#agent) {
+      this.#o.onAgent?.(null);
+      this.#o.onFollow?.(null);
+    }
     this.#agent = null;
     this.#ready = null;
     this.#holding = false;
@@ -432,6 +498,7 @@ export class RoomClient implements Session {
     const before = this.#agent;
     this.#agent = agent;
     this.#o.onAgent?.(agent?.state ?? null);
+    this.#o.onFollow?.(agent?.follow ?? null);
     if (!agent) {
       if (before) this.#agentLeft();
       else this.#set({ state: 'connecting', cause: null, retryAt: null });

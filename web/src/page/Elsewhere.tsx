@@ -1,6 +1,7 @@
 import type { ComponentType, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { App, ViewName } from '../state/app';
+import type { App } from '../state/app';
+import type { ViewName } from '../state/views';
 import { later, type Later } from './later';
 
 type Other = Exclude<ViewName, 'talk'>;

@@ -51,7 +51,7 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
         {partial === '' && (
           <>
             {talk.status && view.told ? (
-              <StatusLine status={talk.status} />
+              <StatusLine status={talk.status} by={app.nameOf(talk.status)} />
             ) : (
               <p class={view.unsent || talk.held ? 'title pale' : 'title'}>{view.title}</p>
             )}
@@ -123,10 +123,17 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
   );
 }
 
-/** What the agent does now, in place of the line that says that it does something. */
-function StatusLine({ status }: { status: Status }): JSX.Element {
+/** What the agent does now, or another one that is followed, in place of the line that says that it does something. */
+function StatusLine({ status, by }: { status: Status; by: string }): JSX.Element {
   return (
     <p class="status" id="status">
+      {by !== '' && (
+        <>
+          <strong>
+            <bdi>{by}</bdi>
+          </strong>{' '}
+        </>
+      )}
       {status.verb}
       {status.detail !== '' && (
         <>

@@ -7,6 +7,7 @@ import { ApprovalAlert } from './ApprovalCard';
 import { Artifacts, artifactsShown } from './Artifacts';
 import { BannerRow } from './BannerRow';
 import { Conversation } from './Conversation';
+import { FollowGroup } from './FollowGroup';
 import { HelmRow } from './HelmRow';
 import { JoinForm } from './JoinForm';
 import { RoomBar } from './RoomBar';
@@ -21,6 +22,10 @@ import { wide } from './wide';
 export interface RoomActions {
   join(): void;
   leave(): void;
+  /** Asks who else there is to follow. */
+  look(): void;
+  /** Has the work of one of them shown, or not any more. */
+  follow(id: string, on: boolean): void;
 }
 
 /** The page as a phone: first which room, then the talk view with the room as its transport. */
@@ -53,7 +58,11 @@ export function PhonePage({ app, phone, actions }: { app: App; phone: Phone; act
           </main>
         )}
       </div>
-      {Drawer && <Drawer app={app} inRoom onClose={close} />}
+      {Drawer && (
+        <Drawer app={app} inRoom onClose={close}>
+          {joined && <FollowGroup app={app} phone={phone} onLook={actions.look} onFollow={actions.follow} />}
+        </Drawer>
+      )}
       <Announcer app={app} />
       <ApprovalAlert app={app} />
     </>

@@ -1,4 +1,4 @@
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Engine, Turns } from '../client/engines';
 import type { App } from '../state/app';
@@ -30,8 +30,8 @@ export function applyTheme(theme: Theme): void {
   else document.documentElement.dataset.theme = theme;
 }
 
-/** Everything here applies at once. */
-export function SettingsDrawer({ app, inRoom, onClose }: { app: App; inRoom?: boolean; onClose(): void }): JSX.Element {
+/** Everything here applies at once. The children are what there is beside it where the page is. */
+export function SettingsDrawer({ app, inRoom, onClose, children }: { app: App; inRoom?: boolean; onClose(): void; children?: ComponentChildren }): JSX.Element {
   const drawer = useRef<HTMLDivElement>(null);
   useEffect(() => {
     drawer.current?.querySelector<HTMLElement>('button')?.focus();
@@ -57,7 +57,7 @@ export function SettingsDrawer({ app, inRoom, onClose }: { app: App; inRoom?: bo
           </button>
         </header>
         <div class="groups">
-          {!inRoom && (
+          {!inRoom && app.views.length > 1 && (
             <section class="narrow-only">
               <h3>Views</h3>
               <Views app={app} onChoose={onClose} />
@@ -72,6 +72,7 @@ export function SettingsDrawer({ app, inRoom, onClose }: { app: App; inRoom?: bo
           {!inRoom && <TurnsGroup app={app} />}
           <EnginesGroup app={app} />
           <TalkingGroup app={app} />
+          {children}
           <AppearanceGroup app={app} />
           {!inRoom && (
             <section>

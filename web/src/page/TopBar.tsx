@@ -17,7 +17,7 @@ export function TopBar({ app, opener, views }: { app: App; opener: Ref<HTMLButto
         <Brand />
         Vela
       </span>
-      {views && !signIn && <Views app={app} />}
+      {views && !signIn && app.views.length > 1 && <Views app={app} />}
       {talks && <ConversationTools app={app} place="bar" />}
       {turns === 'agent' && !signIn && <AgentChoice app={app} />}
       <dl class="facts">

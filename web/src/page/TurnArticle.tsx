@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { answerer } from '../state/announce';
 import type { App } from '../state/app';
 import { isOpen } from '../state/approvals';
-import type { Turn } from '../state/talk';
+import type { Turn } from '../state/turn';
 import { cutText } from '../state/transcript';
 import { identityOf, tokenWords } from '../state/view';
 import { ApprovalCard } from './ApprovalCard';

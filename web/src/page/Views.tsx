@@ -8,7 +8,7 @@ export function Views({ app, onChoose }: { app: App; onChoose?(): void }): JSX.E
   const asks = view !== 'talk' && openQuestions(app).length > 0;
   return (
     <nav class="views" aria-label="Views">
-      {(['talk', 'signals', 'wiring'] as const).map((name) => (
+      {app.views.map((name) => (
         <a key={name} href={`#${name}`} aria-current={name === view ? 'page' : undefined} onClick={onChoose}>
           {name[0]!.toUpperCase() + name.slice(1)}
           {asks && name === 'talk' && <b> asks</b>}

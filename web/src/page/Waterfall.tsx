@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { Turn } from '../state/talk';
+import type { Turn } from '../state/turn';
 import { full } from '../state/view';
 import { Icon } from './Icon';
 import { narrow } from './wide';

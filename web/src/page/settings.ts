@@ -1,9 +1,9 @@
-import type { ComponentType } from 'preact';
+import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { App } from '../state/app';
 import { later } from './later';
 
-type Drawer = ComponentType<{ app: App; inRoom?: boolean; onClose(): void }>;
+type Drawer = ComponentType<{ app: App; inRoom?: boolean; onClose(): void; children?: ComponentChildren }>;
 
 /** The settings come when they are opened first. */
 export const settings = later<Drawer>(() => import('./SettingsDrawer').then((it) => it.SettingsDrawer));

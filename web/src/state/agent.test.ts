@@ -249,6 +249,21 @@ describe('the status line', () => {
     status(b, 'executing_command', 'd');
     expect(told(b).filter((t) => !/^(You|Conn|Thinking$)/.test(t))).toEqual(['Reading a', 'Running d']);
   });
+
+  test('of another agent says whose it is, and is shown while nobody talks', async () => {
+    const b = await working();
+    b.socket().say('response.completed', { responseId: 'r1' });
+    b.socket().say('session.state', { value: 'idle' });
+    expect(view(b).told).toBe(false);
+    b.app.names.value = new Map([['remote:1', 'the lab']]);
+    b.socket().say('status', { type: 'status', action: 'reading_file', detail: 'a', source: 'remote:1' });
+    expect(view(b)).toMatchObject({ small: 'Hold to talk', spaceHint: false });
+    expect([view(b).told, b.app.nameOf(talk(b).status!), told(b).at(-1)]).toEqual([true, 'the lab', 'the lab Reading a']);
+    b.timers.advance(5000);
+    expect(view(b).told).toBe(false);
+    b.socket().say('status', { type: 'status', action: 'reading_file', detail: 'a', source: 'local:claude-code' });
+    expect(told(b).at(-1)).toBe('claude-code Reading a');
+  });
 });
 
 describe('questions', () => {

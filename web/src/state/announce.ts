@@ -1,5 +1,5 @@
 import { listening, type Listening } from './handsfree';
-import type { Turn } from './talk';
+import type { Turn } from './turn';
 import { agentName, connectionWord, phaseWords, type Model } from './view';
 
 /**

@@ -1,59 +1,35 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
-import type { ClientEventV2, ServerEvent, SessionStartPayloadV2, State } from '@vela/protocol';
+import type { ClientEventV2, ServerEvent, ServerEventV2, State } from '@vela/protocol';
 import { gatewayRate } from '../audio/chunker';
 import { LevelTrace } from '../audio/levels';
-import type { InputDevice, MicrophoneEvents, OpenMicrophone } from '../audio/microphone';
-import { soundRate } from '../audio/playback';
-import type { Player, PlayerEvents } from '../audio/player';
-import type { ServerEventV2 } from '@vela/protocol';
-import type { Agents } from '../client/agents';
-import { Client, type ClientOptions, type Session } from '../client/client';
+import type { InputDevice } from '../audio/microphone';
+import { Client, type Session } from '../client/client';
 import { Connection, type Cause, type ConnectionStatus } from '../client/connection';
-import { readTurns, socketAddress, type Engines, type Turns } from '../client/engines';
-import type { OpenSocket, Timers } from '../client/line';
+import { readTurns, socketAddress, type Turns } from '../client/engines';
 import { announcements, connectionTold } from './announce';
+import { Announcer, type Announcement } from './announcer';
 import { isOpen, keepAnswers, takeAnswers, type Approval } from './approvals';
 import type { BannerAction } from './banner';
+import type { Browser } from './browser';
 import { agentChoice, voiceChoice } from './choice';
+import { Deadlines } from './deadlines';
 import { Ear } from './ear';
 import { cannotListen, HandsFree, listening } from './handsfree';
 import { helm, interruptible, mayTalk, turnActive } from './helm';
 import { Hold } from './hold';
 import { keepPlayed, takePlayed } from './played';
+import { oneLine } from './plain';
+import { reduce } from './reduce';
 import { readSettings, writeSettings, type Settings } from './settings';
 import { Speaker } from './speaker';
 import { statusFor, type Status } from './status';
-import { nothingSaid, reduce, type Action, type Unsent } from './talk';
-import { isOver, isToken, readToken, tokenIn, writeToken } from './token';
+import type { Action, Unsent } from './talk';
+import { soundFormat, Terms } from './terms';
+import { isOver, isToken, mayFollow, readToken, tokenIn, writeToken } from './token';
 import { transcript, transcriptName } from './transcript';
+import { nothing, voicesThere, type MicrophoneState, type Model, type SignIn } from './view';
 import { choose, onArtifact, unwatched, type Viewer } from './viewer';
-import { voicesThere, type MicrophoneState, type Model, type SignIn } from './view';
-
-/** What the page needs of the browser; a test hands in its own. */
-export interface Browser {
-  location: { protocol: string; host: string; search: string; hash: string };
-  /** Puts the choice of turns into the page's address, in place of all that follows its path. */
-  setAddress(search: string): void;
-  storage: Pick<Storage, 'getItem' | 'setItem'> | null;
-  /** Of this tab alone. */
-  tabStorage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> | null;
-  /** Hands the user a file. */
-  save(name: string, text: string): void;
-  timers: Timers;
-  /** Milliseconds of a clock that never jumps. */
-  steady(): number;
-  vibrate(): void;
-  fetchEngines(token: string | null): Promise<Engines | 'sign in' | null>;
-  fetchAgents(token: string | null): Promise<Agents | null>;
-  openMicrophone(deviceId: string, events: MicrophoneEvents): Promise<OpenMicrophone>;
-  inputDevices(): Promise<InputDevice[]>;
-  openPlayer(events: PlayerEvents): Player;
-  /** What carries agent turns; a socket unless given. */
-  openSession?(options: ClientOptions): Session;
-  socket?: OpenSocket;
-  /** As Math.random: what the waits between tries are spread by. */
-  random?(): number;
-}
+import { viewIn, type ViewName } from './views';
 
 /**
  * The page without its looks: it owns the connection, the hold and the one model that everything shown comes from.
@@ -62,7 +38,7 @@ export interface Browser {
  */
 export class App {
   readonly #model = signal<Model>(nothing);
-  readonly #spoken = signal<readonly Announcement[]>([]);
+  readonly #announcer = new Announcer();
   readonly #settings = signal<Settings>(readSettings(null));
   readonly #devices = signal<readonly InputDevice[]>([]);
   readonly settingsOpen = signal(false);
@@ -73,35 +49,36 @@ export class App {
   readonly typing = signal(false);
   /** What the user did with the artifacts. */
   readonly viewer = signal<Viewer>(unwatched);
+  /** What sources are called, by their ids, as far as somebody has asked. */
+  readonly names = signal<ReadonlyMap<string, string>>(new Map());
   readonly levels = new LevelTrace();
   #browser: Browser;
   #first: Connection; // version 1: deterministic turns
   #second: Session; // version 2: agent turns
+  #terms: Terms;
   #token: string | null = null;
   #ear: Ear;
   #hold: Hold;
   #handsFree: HandsFree;
   #speaker: Speaker;
   #session = ''; // the last one that was ready
-  #soundAsked = false; // whether this session was asked for the sound that it began without
-  #asking: { id: string; settings: SessionStartPayloadV2 } | null = null; // what the session is asked for, until it answers
   #lastTurn = 0; // when the session was last used, in ms of the clock
-  #announced = 0;
   #fresh = true; // whether this page has had no session yet
   #again = false; // whether what comes happened before
   #asked = ''; // the agent that was chosen, until the gateway says who answers
   #covered = false; // whether the page is out of sight
   #statusTimer: unknown = null;
   #statusTold = -Infinity; // when a status was read out last, in ms of the clock
-  #deadlines = new Map<string, unknown>(); // of the questions that wait for an answer: their timers
+  #deadlines: Deadlines;
   #answers: Map<string, 'allowed' | 'denied'>; // what was answered before the page was loaded again
 
   constructor(browser: Browser) {
     this.#browser = browser;
     this.#settings.value = readSettings(browser.storage);
     this.#takeToken();
-    this.#view.value = viewIn(browser.location.hash);
+    this.#chooseView();
     this.#answers = takeAnswers(browser.tabStorage);
+    this.#deadlines = new Deadlines(browser.timers, (id) => this.#dispatch({ type: 'too late', id }));
     const common = {
       url: () => socketAddress(browser.location, this.model.value.turns),
       token: () => this.#token,
@@ -132,6 +109,12 @@ export class App {
       onStatus: (status) => this.#onStatus(status, 'agent'),
       onEvent: (event) => this.#onEvent(event),
       onCaughtUp: () => this.#onCaughtUp(),
+    });
+    this.#terms = new Terms(this.#second, {
+      sound: () => this.#wantsSound,
+      detection: () => this.#handsFree.state === 'on' && !cannotListen(this.model.value),
+      free: () => this.#isSecond && !turnActive(this.model.value),
+      notDetecting: () => this.change({ handsFree: false }),
     });
     this.#ear = new Ear({
       timers: browser.timers,
@@ -171,7 +154,7 @@ export class App {
       },
       onState: (handsFree) => {
         this.#set({ handsFree });
-        this.#agree();
+        this.#terms.agree();
       },
       onBrokenOff: (why) => this.#breakOff(why),
     });
@@ -199,6 +182,17 @@ export class App {
     return this.#view;
   }
 
+  /** Whether who comes may have a hand in sources and in what signals set off: no token allows that. */
+  get operates(): boolean {
+    return this.#token === null;
+  }
+
+  /** Those that there are for who comes. */
+  get views(): readonly ViewName[] {
+    if (this.operates) return ['talk', 'signals', 'wiring'];
+    return mayFollow(this.#token!) ? ['talk', 'signals'] : ['talk'];
+  }
+
   /** Who comes, for what else the page asks of the gateway. */
   get token(): string | null {
     return this.#token;
@@ -214,7 +208,7 @@ export class App {
 
   /** What a screen reader is told, newest last. */
   get announcements(): ReadonlySignal<readonly Announcement[]> {
-    return this.#spoken;
+    return this.#announcer.told;
   }
 
   /** Whether a short press of the control means something by itself; and whether no press means anything else. */
@@ -223,9 +217,9 @@ export class App {
     return now === 'off' ? 'no' : now === 'closed' ? 'only' : 'or hold';
   }
 
-  /** How long the session outlives its connection, in ms; null in version 1, where it does not. */
+  /** How long the session outlives its connection, in ms; null where it does not: in version 1, and in a room. */
   get keptFor(): number | null {
-    return this.#isSecond ? (this.#second.terms?.resumeWindowMs ?? null) : null;
+    return (this.#isSecond && this.#second.terms?.resumeWindowMs) || null;
   }
 
   /** How long the session was not used, in ms. */
@@ -235,6 +229,11 @@ export class App {
 
   get #isSecond(): boolean {
     return this.model.value.turns === 'agent';
+  }
+
+  /** What to call who does something; '' for the session's own agent. */
+  nameOf({ source }: Status): string {
+    return source === undefined ? '' : oneLine(this.names.value.get(source) ?? source.replace(/^local:/, ''));
   }
 
   /** Whether there is a session to talk to. */
@@ -260,35 +259,6 @@ export class App {
 
   get #isAloud(): boolean {
     return this.#isSecond && this.#speaker.aloud && !!this.#second.terms?.audio?.output;
-  }
-
-  /** Asks the session for what it began without, or has and is not to have any more: one thing at a time, and as soon as no turn is in the way. */
-  #agree(): void {
-    const { terms } = this.#second;
-    if (!this.#isSecond || !terms || this.#asking !== null || turnActive(this.model.value)) return;
-    if (!terms.audio?.output && this.#wantsSound && !this.#soundAsked) {
-      this.#soundAsked = true;
-      this.#ask({ audio: { output: soundFormat } });
-      return;
-    }
-    const turnDetection = this.#handsFree.state === 'on' && !cannotListen(this.model.value) ? 'vad' : 'none';
-    if (turnDetection !== terms.turnDetection) this.#ask({ turnDetection });
-  }
-
-  #ask(settings: SessionStartPayloadV2): void {
-    const id = this.#second.send({ type: 'session.start', payload: settings });
-    if (id !== null) this.#asking = { id, settings };
-  }
-
-  /** The gateway refuses what it was asked for. A turn that came in between is a delay, and no more: it says whether it was that. */
-  #refusedAsYet({ code, ref }: { code: string; ref?: string }): boolean {
-    if (!this.#asking || ref !== this.#asking.id) return false;
-    const { settings } = this.#asking;
-    this.#asking = null;
-    const later = code === 'turn_in_flight' || code === 'mocked_turn_in_flight';
-    if (later) this.#soundAsked &&= !settings.audio;
-    else if (settings.turnDetection === 'vad') this.change({ handsFree: false });
-    return later;
   }
 
   #onMicrophone(microphone: MicrophoneState): void {
@@ -403,15 +373,20 @@ export class App {
     const given = tokenIn(location.hash);
     if (location.hash.includes('token=')) this.#browser.setAddress(location.search);
     if (given) writeToken(tabStorage, given);
-    this.#token = readToken(tabStorage) ?? given;
+    this.#token = readToken(tabStorage) ?? given ?? this.#token;
     return given !== null;
   }
 
   /** Another view, or another token, was put into the address of the open page. */
   hashChanged(): void {
-    this.#view.value = viewIn(this.#browser.location.hash);
+    const taken = this.#takeToken();
+    this.#chooseView();
     this.#look();
-    if (this.#takeToken() && this.model.value.signIn) void this.#comeIn();
+    if (taken && this.model.value.signIn) void this.#comeIn();
+  }
+
+  #chooseView(): void {
+    this.#view.value = viewIn(this.#browser.location.hash, this.views);
   }
 
   /** The words that the user typed into the sign-in view. */
@@ -420,6 +395,8 @@ export class App {
     if (!isToken(token)) return this.#set({ signIn: token === '' ? 'needed' : 'refused' });
     writeToken(this.#browser.tabStorage, token);
     this.#token = token;
+    this.#chooseView();
+    this.#look();
     void this.#comeIn();
   }
 
@@ -545,21 +522,6 @@ export class App {
     return turns.find((t) => t.id === open)?.approvals ?? [];
   }
 
-  /** A question that nobody answers in time is a no, also where the gateway's word of it does not come. */
-  #watchDeadlines(): void {
-    const { timers } = this.#browser;
-    const open = this.#approvals().filter(isOpen);
-    for (const [id, timer] of this.#deadlines) {
-      if (open.some((a) => a.id === id)) continue;
-      timers.clear(timer);
-      this.#deadlines.delete(id);
-    }
-    for (const { id, until } of open) {
-      if (this.#deadlines.has(id)) continue;
-      this.#deadlines.set(id, timers.set(() => this.#dispatch({ type: 'too late', id }), until - timers.now()));
-    }
-  }
-
   showArtifacts(open: boolean): void {
     this.viewer.value = { ...this.viewer.value, open };
   }
@@ -620,7 +582,7 @@ export class App {
     if (change.speak !== undefined) this.#speaker.mute(!change.speak);
     if (change.speak) {
       this.pressed();
-      this.#agree();
+      this.#terms.agree();
     }
     this.#set({ tapInsteadOfHold: settings.tapInsteadOfHold });
   }
@@ -657,7 +619,7 @@ export class App {
     if (connection.state !== 'connected') this.#hold.lose('connection');
     if (connection.state !== 'connected') {
       this.#hold.forget();
-      this.#asking = null;
+      this.#terms.settle();
       // It is open where it can be heard, or will be in a moment.
       if (connection.state !== 'connecting' && connection.retryAt === null) this.#ear.close();
     }
@@ -695,7 +657,7 @@ export class App {
   }
 
   #onEvent(event: ServerEvent | ServerEventV2): void {
-    if (event.type === 'error' && this.#refusedAsYet(event.payload)) return;
+    if (event.type === 'error' && this.#terms.refusedAsYet(event.payload)) return;
     const back = event.type === 'session.ready' && this.model.value.talk.turns.length > 0;
     if (event.type === 'session.ready') this.#again = 'recovered' in event.payload && event.payload.recovered;
     // An answer that is cut is silent before anything of it is drawn.
@@ -737,17 +699,19 @@ export class App {
   #onState(state: State): void {
     if (state === 'listening') void this.#speaker.pause();
     else this.#speaker.resume();
-    if (state === 'idle') this.#agree();
+    if (state === 'idle') this.#terms.agree();
   }
 
   #onReady({ sessionId, recovered = false }: { sessionId: string; recovered?: boolean }): void {
-    this.#asking = null;
+    this.#terms.settle();
     const played = takePlayed(this.#browser.tabStorage);
-    if (sessionId !== this.#session) this.#speaker.reset();
-    if (sessionId !== this.#session) this.#soundAsked = false;
+    if (sessionId !== this.#session) {
+      this.#speaker.reset();
+      this.#terms.renew();
+    }
     this.#session = sessionId;
     if (recovered) this.#speaker.resumed(this.#fresh, played?.sessionId === sessionId ? played : null);
-    else this.#agree();
+    else this.#terms.agree();
     this.#handsFree.comeBack();
   }
 
@@ -766,7 +730,7 @@ export class App {
     if (!status || this.#again || (before?.verb === status.verb && before.detail === status.detail) || status.action === 'thinking') return;
     if (timers.now() - this.#statusTold < betweenStatuses || listening(this.model.value) === 'live') return;
     this.#statusTold = timers.now();
-    this.#tell([`${status.verb} ${status.detail}`.trim()]);
+    this.#announcer.tell([`${this.nameOf(status)} ${status.verb} ${status.detail}`.trim()]);
   }
 
   #onQuestion(id: string): void {
@@ -783,7 +747,7 @@ export class App {
     this.#fresh = false;
     this.#speaker.caughtUp();
     this.#endSilenced();
-    this.#agree();
+    this.#terms.agree();
     if (talk.clearing) this.#second.send({ type: 'history.clear', payload: {} });
     // The gateway may still listen to a hold that was lost. One that was let go is past that, and does not mind.
     if (talk.detects) this.#breakOff('connection');
@@ -802,7 +766,7 @@ export class App {
     }
     const talk = this.#reduced(action);
     if (talk !== this.model.value.talk) this.#set({ talk });
-    if (this.#isSecond) this.#watchDeadlines();
+    if (this.#isSecond) this.#deadlines.watch(this.#approvals());
     if (action.type === 'too short' || action.type === 'discarded' || action.type === 'hold lost') this.#endSilenced();
   }
 
@@ -815,14 +779,7 @@ export class App {
     const before = this.model.value;
     this.#model.value = { ...before, ...change };
     // A page that is loaded again hears what it has told before.
-    this.#tell(this.#again && this.#fresh ? connectionTold(before, this.#model.value) : announcements(before, this.#model.value));
-  }
-
-  #tell(texts: readonly string[]): void {
-    if (texts.length === 0) return;
-    const said = texts.map((text) => ({ id: ++this.#announced, text }));
-    // A few stay, since a screen reader may not have come to the one before.
-    this.#spoken.value = [...this.#spoken.value, ...said].slice(-5);
+    this.#announcer.tell(this.#again && this.#fresh ? connectionTold(before, this.#model.value) : announcements(before, this.#model.value));
   }
 
   async #findDevices(): Promise<void> {
@@ -830,36 +787,9 @@ export class App {
   }
 }
 
-/** What can be shown. */
-export type ViewName = 'talk' | 'signals' | 'wiring';
-
-function viewIn(hash: string): ViewName {
-  return hash === '#signals' || hash === '#wiring' ? (hash.slice(1) as ViewName) : 'talk';
-}
-
-const soundFormat = { encoding: 'pcm16', rate: soundRate, framing: 'json' } as const;
-
 /** A screen reader is not to speak of nothing else. */
 const betweenStatuses = 2000;
 
 function isClosed(cause: Cause | null, code: number): boolean {
   return cause?.kind === 'closed' && cause.code === code;
 }
-
-export interface Announcement {
-  id: number;
-  text: string;
-}
-
-const nothing: Model = {
-  connection: { state: 'not connected', cause: null, retryAt: null },
-  talk: nothingSaid,
-  turns: 'deterministic',
-  engines: null,
-  agents: null,
-  microphone: 'closed',
-  handsFree: 'off',
-  blocked: false,
-  tapInsteadOfHold: false,
-  signIn: null,
-};

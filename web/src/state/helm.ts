@@ -226,8 +226,9 @@ function words(model: Model, there: boolean, fault: Fault | null): Words {
     return { ...plain, tone, word, title: 'Waiting for the microphone', small: 'Allow it, if the browser asks.' };
   }
   const ears = listening(model);
-  if (ears !== 'off') return { ...plain, tone, word, ...earWords(model, ears) };
-  return { ...plain, tone, word, ...idleWords(model) };
+  const still = { ...plain, tone, word, ...(ears === 'off' ? idleWords(model) : earWords(model, ears)) };
+  // Others are at work while nobody talks: their status has the title's place.
+  return talk.status?.source === undefined ? still : { ...still, small: still.title, spaceHint: false, told: true };
 }
 
 /** Whether the answer that runs is heard. */

@@ -71,3 +71,25 @@ it('has words for what an agent does', () => {
     'No agent is here yet', 'The agent is getting ready', 'The agent listens', 'The agent is thinking', 'The agent is speaking', 'The agent is getting ready',
   ]);
 });
+
+it('offers whom the gateway listens to, and whoever is followed', () => {
+  const lab = { id: 'remote:1', name: 'lab', here: true };
+  phone.sources.value = [{ id: 'local:claude-code', name: 'Claude Code', here: false }, lab];
+  phone.follow.value = [];
+  expect(phone.choices).toEqual([lab]);
+  phone.follow.value = ['local:claude-code', 'session:7'];
+  expect(phone.choices).toEqual([...phone.sources.value, { id: 'session:7', name: 'session:7', here: false }]);
+});
+
+it('follows what was chosen, and takes back what the gateway refuses', async () => {
+  const asked: (readonly string[])[] = [];
+  phone.follow.value = ['a'];
+  const yes = phone.choose('b', true, async (sources) => (asked.push(sources), ''));
+  await Promise.all([yes, phone.choose('a', false, async (sources) => (asked.push(sources), ''))]);
+  expect(asked).toEqual([['a', 'b'], ['b']]);
+  expect([phone.follow.value, phone.notFollowed.value]).toEqual([['b'], '']);
+  const no = phone.choose('c', true, async () => 'Your token does not let you.');
+  expect(phone.follow.value).toEqual(['b', 'c']);
+  await no;
+  expect([phone.follow.value, phone.notFollowed.value]).toEqual([['b'], 'Your token does not let you.']);
+});

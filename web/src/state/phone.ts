@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import type { Place } from '../client/admission';
 import type { Timers } from '../client/line';
-import type { Words } from '../client/room';
+import type { RoomSource, Words } from '../client/room';
 
 /** What is being said, or was just now. */
 export interface Subtitle {
@@ -30,6 +30,12 @@ export class Phone {
   readonly whole = signal(false);
   /** lk.agent.state of the agent that is here; null when there is none. */
   readonly agentState = signal<string | null>(null);
+  /** The ids of whose work is shown here beside the agent's; null where that cannot be chosen. */
+  readonly follow = signal<readonly string[] | null>(null);
+  /** Who else there was to follow, when somebody looked. */
+  readonly sources = signal<readonly RoomSource[]>([]);
+  /** Why what was chosen is not so. */
+  readonly notFollowed = signal('');
   readonly subtitles = signal<Readonly<Record<Words['role'], Subtitle | null>>>({ user: null, agent: null });
   #timers: Timers;
   #store: Store;
@@ -64,6 +70,8 @@ export class Phone {
   leave(): void {
     this.joined.value = false;
     this.whole.value = false;
+    this.sources.value = [];
+    this.notFollowed.value = '';
     for (const role of ['user', 'agent'] as const) this.#show(role, null);
   }
 
@@ -78,6 +86,25 @@ export class Phone {
     const spoke = this.agentState.value === 'speaking';
     this.agentState.value = state;
     if (spoke && state !== 'speaking' && this.subtitles.value.agent?.final) this.#clearLater('agent');
+  }
+
+  /** Who can be chosen: those that the gateway listens to, and those that are followed, wherever they are. */
+  get choices(): readonly RoomSource[] {
+    const followed = this.follow.value ?? [];
+    const known = this.sources.value.filter((s) => s.here || followed.includes(s.id));
+    return [...known, ...followed.filter((id) => !known.some((s) => s.id === id)).map((id) => ({ id, name: id, here: false }))];
+  }
+
+  /** Has one of them followed or not any more, by what is asked of the gateway: it returns what is against it, '' for nothing. */
+  async choose(id: string, on: boolean, ask: (sources: readonly string[]) => Promise<string>): Promise<void> {
+    const before = this.follow.value ?? [];
+    const others = before.filter((other) => other !== id);
+    const wanted = on ? [...others, id] : others;
+    // As if it were so already: whoever presses the next switch means both.
+    this.follow.value = wanted;
+    this.notFollowed.value = '';
+    this.notFollowed.value = await ask(wanted);
+    if (this.notFollowed.value !== '' && this.follow.value === wanted) this.follow.value = before;
   }
 
   #show(role: Words['role'], subtitle: Subtitle | null): void {

@@ -50,7 +50,7 @@ beforeEach(async () => {
         summon: async () => {},
         join: async (admission, events) => {
           const joined = new FakeRoom(admission, events);
-          joined.agent = { identity: 'agent', state: 'listening', detection: null };
+          joined.agent = { identity: 'agent', state: 'listening', detection: null, follow: null };
           rooms.push(joined);
           return joined;
         },

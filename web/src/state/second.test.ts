@@ -537,6 +537,33 @@ describe('who comes', () => {
     expect(b.app.model.value.signIn).toBe('expired');
   });
 
+  test('only what a token allows is there to be seen', async () => {
+    const which = (claims: object): string => `h.${btoa(JSON.stringify(claims)).replaceAll('=', '')}.s`;
+    const b = await agent({ hash: '#wiring' });
+    expect([b.app.views, b.app.view.value, b.app.operates]).toEqual([['talk', 'signals', 'wiring'], 'wiring', true]);
+    for (const [token, views] of [
+      ['good.to.ken', ['talk']],
+      [which({ signals: 'follow' }), ['talk']],
+      [which({ signals: ['emit'] }), ['talk']],
+      [which({ signals: ['emit', 'follow'] }), ['talk', 'signals']],
+    ] as const) {
+      const b = await agent({ hash: `#token=${token}`, admits: () => true });
+      expect([b.app.views, b.app.operates]).toEqual([views, false]);
+      for (const view of ['signals', 'wiring', 'nothing'] as const) {
+        b.location.hash = `#${view}`;
+        b.app.hashChanged();
+        expect(b.app.view.value).toBe((views as readonly string[]).includes(view) ? view : 'talk');
+      }
+    }
+  });
+
+  test('another token, another view', async () => {
+    const b = await agent({ hash: '#signals', admits, greet: false });
+    expect(b.app.view.value).toBe('signals');
+    b.app.signIn('good.to.ken');
+    expect(b.app.view.value).toBe('talk');
+  });
+
   test('4001 in the middle of a conversation: it stays, and goes on with another token', async () => {
     let good = 'good.to.ken';
     const b = await agent({ hash: '#token=good.to.ken', admits: (token) => token === good });

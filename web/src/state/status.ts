@@ -8,6 +8,8 @@ export interface Status {
   detail: string;
   /** When it began, in ms of the clock. */
   since: number;
+  /** The id of who does it, where that is not the session's own agent: a source that is followed. */
+  source?: string;
 }
 
 /** How long a status is shown when no other follows, in ms. */
@@ -28,7 +30,12 @@ const verbs: Record<StatusAction, string> = {
  * Of an action that is not known, it can be said that there is one. An agent that is silent has a phrase to show for it, which is all there is to
  * say; while one of its tools runs, the detail of the same action is the tool's.
  */
-export function statusOf({ action, detail = '' }: StatusPayload, now: number, toolRuns = false): Status {
+export function statusOf({ source, ...payload }: StatusPayload, now: number, toolRuns = false): Status {
+  const status = ownStatus(payload, now, toolRuns && source === undefined);
+  return source === undefined ? status : { ...status, source };
+}
+
+function ownStatus({ action, detail = '' }: StatusPayload, now: number, toolRuns: boolean): Status {
   if (action === 'thinking' && detail !== '' && !toolRuns) return { action, verb: oneLine(detail), detail: '', since: now };
   const known = Object.hasOwn(verbs, action) ? action : 'thinking';
   return { action: known, verb: verbs[known], detail: oneLine(shortened(known, detail)), since: now };

@@ -32,13 +32,23 @@ export function writeToken(store: Store | null, token: string | null): void {
   }
 }
 
-/** Whether a JWT says of itself that its time is over. What cannot be read says nothing; the gateway judges. */
-export function isOver(token: string, now: number): boolean {
+/** What a JWT says of itself. What cannot be read says nothing; the gateway judges. */
+function claims(token: string): { exp?: unknown; signals?: unknown } {
   try {
-    const claims: unknown = JSON.parse(atob(token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/')));
-    const { exp } = claims as { exp?: unknown };
-    return typeof exp === 'number' && exp * 1000 <= now;
+    return Object(JSON.parse(atob(token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/'))));
   } catch {
-    return false;
+    return {};
   }
+}
+
+/** Whether its time is over. */
+export function isOver(token: string, now: number): boolean {
+  const { exp } = claims(token);
+  return typeof exp === 'number' && exp * 1000 <= now;
+}
+
+/** Whether it allows to see signals. */
+export function mayFollow(token: string): boolean {
+  const { signals } = claims(token);
+  return Array.isArray(signals) && signals.includes('follow');
 }

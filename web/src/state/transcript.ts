@@ -1,7 +1,7 @@
 import { answerer } from './announce';
 import { outcomeWords } from './approvals';
 import { stepWords, type Step } from './steps';
-import type { Cut, Turn } from './talk';
+import type { Cut, Turn } from './turn';
 import type { Model } from './view';
 
 const cutWords: Record<Cut, string> = {

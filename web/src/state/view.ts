@@ -4,7 +4,7 @@ import type { Agent, Agents } from '../client/agents';
 import type { Engine, Engines, Turns } from '../client/engines';
 import type { MicrophoneFault } from '../audio/microphone';
 import type { HandsFreeState } from './handsfree';
-import type { Talk } from './talk';
+import { nothingSaid, type Talk } from './talk';
 
 /** What the microphone is doing. It plays no part in deterministic turns. */
 export type MicrophoneState = 'closed' | 'opening' | 'open' | MicrophoneFault;
@@ -26,6 +26,20 @@ export interface Model {
   /** Whether the gateway wants to know who comes, and what became of what it was told; null when it does not ask. */
   signIn: SignIn | null;
 }
+
+/** Before anything is known. */
+export const nothing: Model = {
+  connection: { state: 'not connected', cause: null, retryAt: null },
+  talk: nothingSaid,
+  turns: 'deterministic',
+  engines: null,
+  agents: null,
+  microphone: 'closed',
+  handsFree: 'off',
+  blocked: false,
+  tapInsteadOfHold: false,
+  signIn: null,
+};
 
 /** Asked for the first time, or again because the token was not taken, or because its time is over. */
 export type SignIn = 'needed' | 'refused' | 'expired';

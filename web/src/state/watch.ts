@@ -132,7 +132,7 @@ export class Watch {
   begin(): () => void {
     if (this.#watchers++ === 0) {
       this.#signals.start();
-      this.#changes.start();
+      if (this.#o.token() === null) this.#changes.start(); // no token allows to see the sources
       this.#count();
     }
     let watching = true;

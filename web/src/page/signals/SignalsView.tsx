@@ -24,6 +24,7 @@ export function SignalsView({ app }: { app: App }): JSX.Element {
   const opened = useSignal(false); // the detail, where it comes over the list
   const opener = useRef<HTMLButtonElement>(null);
   const selected = watch.selected.value;
+  const { operates } = app;
   useEffect(() => watch.begin(), [watch]);
   const list = useRef<HTMLDivElement>(null);
   const closeSheet = (): void => {
@@ -54,7 +55,7 @@ export function SignalsView({ app }: { app: App }): JSX.Element {
     <main class="signals" data-detail={shown ? 'open' : undefined} onKeyDown={keys}>
       <h1 class="unseen">Signals</h1>
       <FlagSprite />
-      {(!narrow.value || sheet.value) && (
+      {operates && (!narrow.value || sheet.value) && (
         <aside id="sources" class="sources" aria-label="Sources" inert={narrow.value && shown !== null}>
           {narrow.value && (
             <header>
@@ -69,7 +70,7 @@ export function SignalsView({ app }: { app: App }): JSX.Element {
       )}
       <section class="stream" aria-label="Timeline">
         <Tools watch={watch} list={list}>
-          {narrow.value && (
+          {operates && narrow.value && (
             <button ref={opener} type="button" class="button" id="open-sources" aria-expanded={sheet.value} onClick={() => (sheet.value = !sheet.value)}>
               Sources
             </button>
@@ -77,7 +78,7 @@ export function SignalsView({ app }: { app: App }): JSX.Element {
         </Tools>
         <SkyCanvas watch={watch} />
         <Kinds watch={watch} />
-        <Rows watch={watch} list={list} onOpen={openDetail} />
+        <Rows watch={watch} operates={operates} list={list} onOpen={openDetail} />
         <Foot watch={watch} />
       </section>
       {shown && (
@@ -156,7 +157,7 @@ function Kinds({ watch }: { watch: Watch }): JSX.Element {
 }
 
 /** The list itself is drawn by hand, a frame at a time: it is too quick for components. */
-function Rows({ watch, list, onOpen }: { watch: Watch; list: { current: HTMLDivElement | null }; onOpen(focus: boolean): void }): JSX.Element {
+function Rows({ watch, operates, list, onOpen }: { watch: Watch; operates: boolean; list: { current: HTMLDivElement | null }; onOpen(focus: boolean): void }): JSX.Element {
   const rows = useRef<SignalRows | null>(null);
   const height = narrow.value ? 60 : 44;
   useEffect(() => {
@@ -194,15 +195,15 @@ function Rows({ watch, list, onOpen }: { watch: Watch; list: { current: HTMLDivE
   return (
     <div class="list">
       <div id="signals" ref={list} class="rows" role="grid" tabIndex={0} aria-label="Signals, the newest last" aria-live="off" aria-colcount={5} onKeyDown={keys} />
-      {count === 0 && <Nothing watch={watch} />}
+      {count === 0 && <Nothing watch={watch} operates={operates} />}
     </div>
   );
 }
 
-function Nothing({ watch }: { watch: Watch }): JSX.Element | null {
+function Nothing({ watch, operates }: { watch: Watch; operates: boolean }): JSX.Element | null {
   const { kept } = watch.counts.value;
   const following = watch.following.value;
-  if (kept === 0) return following.state === 'open' ? <p class="nothing">No signals yet. Connect a source.</p> : null;
+  if (kept === 0) return following.state === 'open' ? <p class="nothing">No signals yet.{operates && ' Connect a source.'}</p> : null;
   const clear = (): void => watch.setFilter({ ...everything, kinds: shownAtFirst });
   return (
     <p class="nothing">
