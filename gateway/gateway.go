@@ -255,7 +255,13 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 		beside.Go(func() { g.webhook.Run(working, g.signals.feed, func() { close(told) }) })
 		<-told // nothing is missed that comes from now on
 	}
-	g.taps.address = l.Addr()
+	if hooks := g.taps.listen(l.Addr(), g.cert != nil); hooks != nil {
+		beside.Go(func() {
+			if err := g.server.ServeHooks(ctx, hooks); err != nil {
+				g.log.Warn("hooks of Claude Code are not taken any more", "error", err)
+			}
+		})
+	}
 	g.offers.running.Store(true)
 	beside.Go(func() { g.sources.Run(ctx) })
 	beside.Go(func() { g.taps.watch(ctx) })
