@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"vela/protocol"
 )
@@ -50,27 +51,34 @@ type Metrics struct {
 
 // NewMetrics registers the session's metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
+	registered := promauto.With(r)
+	counter := func(name, help string) prometheus.Counter {
+		return registered.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	histogram := func(name, help string) prometheus.Histogram {
+		return registered.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: speechBuckets})
+	}
 	m := &Metrics{
-		turns: prometheus.NewCounterVec(prometheus.CounterOpts{
+		turns: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_turns_total", Help: "Turns that were answered, by how the answer ended.",
 		}, []string{"outcome"}),
-		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+		errors: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_errors_total", Help: "Error events sent to clients, by code.",
 		}, []string{"code"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: registered.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vela_turn_seconds", Help: "From the end of the user's turn to the end of the answer.", Buckets: speechBuckets,
 		}, []string{"outcome", "kind"}),
 		stt:        histogram("vela_stt_seconds", "From the end of speech to the final transcript."),
 		firstText:  histogram("vela_first_text_seconds", "From the question, as final text, to the first text of the answer."),
 		firstAudio: histogram("vela_first_audio_seconds", "From the question, as final text, to the first sound of the answer that was sent."),
 		gateway:    histogram("vela_gateway_seconds", "What the gateway itself added on the way to the first text and the first sound: how long what was recognised, answered and spoken waited for its session."),
-		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+		tokens: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_tokens_total", Help: "Tokens that models counted, of what they were asked and of what they answered.",
 		}, []string{"kind"}),
-		alone: prometheus.NewGauge(prometheus.GaugeOpts{
+		alone: registered.NewGauge(prometheus.GaugeOpts{
 			Name: "vela_sessions_alone", Help: "Sessions that run without a peer, waiting to be resumed.",
 		}),
-		resumes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		resumes: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_resumes_total", Help: "Sessions taken up again, by whether all that was missed could be sent.",
 		}, []string{"recovered"}),
 		takeovers: counter("vela_takeovers_total", "Connections that lost their session to a newer one."),
@@ -83,17 +91,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, recovered := range []bool{true, false} {
 		m.resumes.WithLabelValues(strconv.FormatBool(recovered)) // there from the start: a rate needs a zero
 	}
-	r.MustRegister(m.turns, m.errors, m.duration, m.stt, m.firstText, m.firstAudio, m.gateway, m.tokens, m.alone, m.resumes, m.takeovers, m.events,
-		m.journalFailures, m.storeFailures, m.guestsDropped)
 	return m
-}
-
-func histogram(name, help string) prometheus.Histogram {
-	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: speechBuckets})
-}
-
-func counter(name, help string) prometheus.Counter {
-	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 }
 
 // turnOver counts and traces the end of an answer; cause is why it failed, if it has.

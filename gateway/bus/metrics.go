@@ -1,6 +1,9 @@
 package bus
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // Metrics counts what goes through the log of signals. A nil one counts nothing.
 type Metrics struct {
@@ -11,19 +14,18 @@ type Metrics struct {
 
 // NewMetrics registers the log's metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		signals: prometheus.NewCounter(prometheus.CounterOpts{
+	registered := promauto.With(r)
+	return &Metrics{
+		signals: registered.NewCounter(prometheus.CounterOpts{
 			Name: "vela_signals_total", Help: "Signals that the log took.",
 		}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+		dropped: registered.NewCounter(prometheus.CounterOpts{
 			Name: "vela_signals_dropped_total", Help: "Signals that the log could not take, since its store was full, away or too far behind.",
 		}),
-		readers: prometheus.NewGauge(prometheus.GaugeOpts{
+		readers: registered.NewGauge(prometheus.GaugeOpts{
 			Name: "vela_signal_readers", Help: "Readers that follow the log now.",
 		}),
 	}
-	r.MustRegister(m.signals, m.dropped, m.readers)
-	return m
 }
 
 func (m *Metrics) took() {

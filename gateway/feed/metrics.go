@@ -1,6 +1,9 @@
 package feed
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // Metrics counts who follows. A nil one counts nothing.
 type Metrics struct {
@@ -10,16 +13,15 @@ type Metrics struct {
 
 // NewMetrics registers the feed's metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		now: prometheus.NewGauge(prometheus.GaugeOpts{
+	registered := promauto.With(r)
+	return &Metrics{
+		now: registered.NewGauge(prometheus.GaugeOpts{
 			Name: "vela_signal_subscribers", Help: "Who follows signals as they come: sockets, sessions that show what other agents do, and the webhook.",
 		}),
-		missed: prometheus.NewCounter(prometheus.CounterOpts{
+		missed: registered.NewCounter(prometheus.CounterOpts{
 			Name: "vela_signals_missed_total", Help: "Signals that a subscriber lost because it was too slow, each counted for each who lost it.",
 		}),
 	}
-	r.MustRegister(m.now, m.missed)
-	return m
 }
 
 func (m *Metrics) subscribers(n int) {

@@ -1,10 +1,12 @@
 package room
 
 import (
+	"time"
+
 	"github.com/livekit/protocol/livekit"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"google.golang.org/protobuf/proto"
-	"time"
 )
 
 // Metrics counts what rooms do. One serves all of them. A nil one counts nothing.
@@ -26,23 +28,24 @@ const (
 
 // NewMetrics registers the rooms' metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
+	registered := promauto.With(r)
 	m := &Metrics{
-		rooms: prometheus.NewGauge(prometheus.GaugeOpts{
+		rooms: registered.NewGauge(prometheus.GaugeOpts{
 			Name: "vela_rooms", Help: "LiveKit rooms in which the gateway is now.",
 		}),
-		joins: prometheus.NewCounterVec(prometheus.CounterOpts{
+		joins: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_room_connections_total", Help: "Connections to LiveKit rooms, by why they ended.",
 		}, []string{"end"}),
-		packets: prometheus.NewCounterVec(prometheus.CounterOpts{
+		packets: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_room_packets_total", Help: "Packets from and to LiveKit rooms, by what they hold.",
 		}, []string{"kind"}),
-		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		bytes: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_room_bytes_total", Help: "What these packets held, in bytes.",
 		}, []string{"kind"}),
-		lost: prometheus.NewCounter(prometheus.CounterOpts{
+		lost: registered.NewCounter(prometheus.CounterOpts{
 			Name: "vela_room_packets_lost_total", Help: "Packets of microphones that never came, or came too late.",
 		}),
-		talked: prometheus.NewCounter(prometheus.CounterOpts{
+		talked: registered.NewCounter(prometheus.CounterOpts{
 			Name: "vela_room_talked_over_seconds_total", Help: "Speech of participants while another one had the floor, in seconds.",
 		}),
 	}
@@ -50,7 +53,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		m.packets.WithLabelValues(kind)
 		m.bytes.WithLabelValues(kind)
 	}
-	r.MustRegister(m.rooms, m.joins, m.packets, m.bytes, m.lost, m.talked)
 	return m
 }
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"vela/protocol"
 )
@@ -16,22 +17,21 @@ type metrics struct {
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
-	m := &metrics{
-		sessions: prometheus.NewGauge(prometheus.GaugeOpts{
+	registered := promauto.With(r)
+	return &metrics{
+		sessions: registered.NewGauge(prometheus.GaugeOpts{
 			Name: "vela_sessions", Help: "Sessions that run now.",
 		}),
-		received: prometheus.NewCounter(prometheus.CounterOpts{
+		received: registered.NewCounter(prometheus.CounterOpts{
 			Name: "vela_messages_received_total", Help: "Messages that clients sent, good and bad.",
 		}),
-		closes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		closes: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_sockets_closed_total", Help: "Sockets that ended, by the close code that the gateway sent; 0 when it sent none.",
 		}, []string{"code"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		refused: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_callers_refused_total", Help: "Requests without a good token or key, by what was wrong.",
 		}, []string{"reason"}),
 	}
-	r.MustRegister(m.sessions, m.received, m.closes, m.refused)
-	return m
 }
 
 func (m *metrics) closed(code protocol.CloseCode) {

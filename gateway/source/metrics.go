@@ -1,6 +1,9 @@
 package source
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // Metrics is what [Sources] count.
 type Metrics struct {
@@ -11,17 +14,16 @@ type Metrics struct {
 
 // NewMetrics registers the metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		states: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	registered := promauto.With(r)
+	return &Metrics{
+		states: registered.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "vela_sources", Help: "Sources of signals, by how they are.",
 		}, []string{"state"}),
-		taken: prometheus.NewCounterVec(prometheus.CounterOpts{
+		taken: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_source_signals_total", Help: "Signals that came through sources, by the sources' protocol.",
 		}, []string{"protocol"}),
-		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
+		dropped: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_source_dropped_total", Help: "Messages of sources that were dropped because there were too many, by the sources' protocol.",
 		}, []string{"protocol"}),
 	}
-	r.MustRegister(m.states, m.taken, m.dropped)
-	return m
 }

@@ -1,6 +1,9 @@
 package webhook
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // Metrics counts what a webhook is told. A nil one counts nothing.
 type Metrics struct {
@@ -10,20 +13,19 @@ type Metrics struct {
 
 // NewMetrics registers the webhook's metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
+	registered := promauto.With(r)
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		return registered.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
-	m := &Metrics{
+	return &Metrics{
 		delivered: counter("vela_webhook_delivered_total", "Signals that the webhook took."),
 		retried:   counter("vela_webhook_retries_total", "Requests to the webhook that failed."),
 		failed:    counter("vela_webhook_failed_total", "Signals that the webhook did not take, and that were given up."),
 		dropped:   counter("vela_webhook_dropped_total", "Signals that were not sent to the webhook, since too many waited or the gateway stopped."),
-		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
+		waiting: registered.NewGauge(prometheus.GaugeOpts{
 			Name: "vela_webhook_waiting", Help: "Signals that wait for the webhook, as of the last request.",
 		}),
 	}
-	r.MustRegister(m.delivered, m.retried, m.failed, m.dropped, m.waiting)
-	return m
 }
 
 func (m *Metrics) deliver() {

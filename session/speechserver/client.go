@@ -1,18 +1,19 @@
 package speechserver
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"vela/session/speech"
+	"vela/turn/upstream"
 )
 
 // Config says where a server is. URL is required.
@@ -28,14 +29,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	for _, d := range []struct {
-		set *time.Duration
-		to  time.Duration
-	}{{&c.Connect, 5 * time.Second}, {&c.Answer, 60 * time.Second}, {&c.Between, 15 * time.Second}} {
-		if *d.set <= 0 {
-			*d.set = d.to
-		}
-	}
+	c.Connect = cmp.Or(max(0, c.Connect), 5*time.Second)
+	c.Answer = cmp.Or(max(0, c.Answer), 60*time.Second)
+	c.Between = cmp.Or(max(0, c.Between), 15*time.Second)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -52,38 +48,25 @@ const (
 
 // client makes requests to one server. Its methods may be called from several goroutines.
 type client struct {
-	cfg  Config
-	base string
-	http http.Client
+	cfg     Config
+	base    string
+	secrets upstream.Secrets
+	http    http.Client
 }
 
 func newClient(cfg Config) (*client, error) {
-	base, err := url.Parse(cfg.URL)
+	base, err := upstream.BaseURL(cfg.URL)
 	switch {
 	case err != nil:
-		return nil, errors.New("speechserver: the URL is none") // url.Error has all of it, and so a key that is in it
-	case base.Scheme != "http" && base.Scheme != "https", base.Hostname() == "":
-		return nil, errors.New("speechserver: the URL has to be a whole one, such as http://127.0.0.1:8000/v1")
-	case base.User != nil, base.RawQuery != "", base.Fragment != "":
-		return nil, errors.New("speechserver: the URL must not have a user, a query or a fragment; the key is set by itself")
+		return nil, fmt.Errorf("speechserver: %w", err)
 	case strings.ContainsAny(cfg.Key, "\r\n\x00"):
 		return nil, errors.New("speechserver: the key has a line end in it")
 	}
 	cfg = cfg.withDefaults()
-	dialer := &net.Dialer{Timeout: cfg.Connect}
-	return &client{cfg: cfg, base: strings.TrimRight(cfg.URL, "/"), http: http.Client{
-		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            dialer.DialContext,
-			TLSHandshakeTimeout:    cfg.Connect,
-			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true, // it would hold sound back
-			MaxIdleConnsPerHost:    8,
-			IdleConnTimeout:        90 * time.Second,
-			ResponseHeaderTimeout:  cfg.Answer,
-			MaxResponseHeaderBytes: 64 << 10,
-		},
+	transport := upstream.Transport(cfg.Connect, 8)
+	transport.ResponseHeaderTimeout = cfg.Answer
+	return &client{cfg: cfg, base: base, secrets: upstream.NewSecrets(cfg.Key), http: http.Client{
+		Transport: transport,
 		// The key and what was said are for nobody else.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil

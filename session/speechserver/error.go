@@ -55,16 +55,7 @@ func (c *client) refusal(status int, body []byte) error {
 
 // hide takes the key out of a text of the server's, also where the text was cut off within it.
 func (c *client) hide(text string) string {
-	whole := len(text)
-	if key := c.cfg.Key; key != "" {
-		text = strings.ReplaceAll(text, key, "[hidden]")
-		for n := min(len(key), len(text)); n > 0 && whole >= mostRefusal; n-- {
-			if strings.HasSuffix(text, key[:n]) {
-				text = text[:len(text)-n]
-				break
-			}
-		}
-	}
+	text = c.secrets.Hide(text, len(text) >= mostRefusal)
 	return strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
 }
 

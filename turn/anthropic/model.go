@@ -139,15 +139,9 @@ func (m *Model) Probe(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	advice := "is the address right, and the network there?"
-	var refused *stream.Error
-	if errors.As(err, &refused) {
-		switch refused.Status() {
-		case http.StatusUnauthorized, http.StatusForbidden:
-			advice = "set the right key"
-		case http.StatusNotFound:
-			advice = "the base URL has to be without /v1"
-		}
-	}
-	return stream.Probed(err, fmt.Sprintf("anthropic: %s/v1/models: %s (%s)", strings.TrimRight(m.cfg.BaseURL, "/"), stream.Operator(err), advice))
+	where := "anthropic: " + strings.TrimRight(m.cfg.BaseURL, "/") + "/v1/models"
+	return stream.Probed(err, where, stream.Advice{
+		Unreachable: "is the address right, and the network there?",
+		NotFound:    "the base URL has to be without /v1",
+	})
 }

@@ -205,15 +205,9 @@ func (m *Model) Probe(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	advice := "is the server running, and the address right?"
-	var refused *stream.Error
-	if errors.As(err, &refused) {
-		switch refused.Status() {
-		case http.StatusUnauthorized, http.StatusForbidden:
-			advice = "set the right key"
-		case http.StatusNotFound:
-			advice = "the base URL usually ends in /v1"
-		}
-	}
-	return stream.Probed(err, fmt.Sprintf("openai: %s/models: %s (%s)", strings.TrimRight(m.cfg.BaseURL, "/"), stream.Operator(err), advice))
+	where := "openai: " + strings.TrimRight(m.cfg.BaseURL, "/") + "/models"
+	return stream.Probed(err, where, stream.Advice{
+		Unreachable: "is the server running, and the address right?",
+		NotFound:    "the base URL usually ends in /v1",
+	})
 }

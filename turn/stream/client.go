@@ -1,17 +1,18 @@
 package stream
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"vela/turn/upstream"
 )
 
 // Config says how to reach a server. BaseURL is required.
@@ -41,21 +42,16 @@ type Timeouts struct {
 type Client struct {
 	cfg     Config
 	base    string
-	secrets []string
+	secrets upstream.Secrets
 	own     *http.Transport
 	http    http.Client
 }
 
 // New returns a client, or says what is wrong with the configuration. Close it when it is not needed any more.
 func New(cfg Config) (*Client, error) {
-	base, err := url.Parse(cfg.BaseURL)
-	switch {
-	case err != nil:
-		return nil, errors.New("stream: the base URL is no URL") // url.Error has all of it, and so a key that is in it
-	case base.Scheme != "http" && base.Scheme != "https", base.Hostname() == "":
-		return nil, errors.New("stream: the base URL has to be a whole one, such as http://localhost:1234/v1")
-	case base.User != nil, base.RawQuery != "", base.ForceQuery, base.Fragment != "":
-		return nil, errors.New("stream: the base URL must not have a user, a query or a fragment; the key is set by itself")
+	base, err := upstream.BaseURL(cfg.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("stream: %w", err)
 	}
 	for name, values := range cfg.Header {
 		if strings.ContainsAny(name+strings.Join(values, ""), "\r\n\x00") {
@@ -66,26 +62,11 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Retries == 0 {
 		cfg.Retries = 2
 	}
-	dial, proxy := cfg.Dial, (func(*http.Request) (*url.URL, error))(nil)
-	if dial == nil {
-		dial, proxy = (&net.Dialer{Timeout: cfg.Connect}).DialContext, http.ProxyFromEnvironment
+	own := upstream.Transport(cfg.Connect, 32)
+	if cfg.Dial != nil {
+		own.DialContext, own.Proxy = cfg.Dial, nil
 	}
-	c := &Client{
-		cfg:     cfg,
-		base:    strings.TrimRight(cfg.BaseURL, "/"),
-		secrets: secrets(cfg),
-		own: &http.Transport{
-			Proxy:                  proxy,
-			DialContext:            dial,
-			TLSHandshakeTimeout:    cfg.Connect,
-			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true, // it would hold pieces back
-			MaxIdleConnsPerHost:    32,
-			IdleConnTimeout:        90 * time.Second,
-			MaxResponseHeaderBytes: 64 << 10,
-		},
-	}
+	c := &Client{cfg: cfg, base: base, secrets: secrets(cfg), own: own}
 	c.http = http.Client{Transport: c.own, CheckRedirect: stay}
 	return c, nil
 }
@@ -94,20 +75,15 @@ func New(cfg Config) (*Client, error) {
 func (c *Client) Close() { c.own.CloseIdleConnections() }
 
 func (t Timeouts) withDefaults() Timeouts {
-	for _, d := range []struct {
-		set *time.Duration
-		to  time.Duration
-	}{{&t.Connect, 5 * time.Second}, {&t.First, 60 * time.Second}, {&t.Between, 30 * time.Second}} {
-		if *d.set <= 0 {
-			*d.set = d.to
-		}
+	return Timeouts{
+		Connect: cmp.Or(max(0, t.Connect), 5*time.Second),
+		First:   cmp.Or(max(0, t.First), 60*time.Second),
+		Between: cmp.Or(max(0, t.Between), 30*time.Second),
 	}
-	return t
 }
 
-// secrets are the given ones, and the longer values of headers, which may be keys too; the longest first, since one may
-// be part of another.
-func secrets(cfg Config) []string {
+// secrets are the given ones, and the longer values of headers, which may be keys too.
+func secrets(cfg Config) upstream.Secrets {
 	all := slices.Clone(cfg.Secrets)
 	for _, values := range cfg.Header {
 		for _, v := range values {
@@ -116,9 +92,7 @@ func secrets(cfg Config) []string {
 			}
 		}
 	}
-	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
-	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
-	return all
+	return upstream.NewSecrets(all...)
 }
 
 var errMoved = errors.New("stream: the server redirects to another host, which does not get the key")

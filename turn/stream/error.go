@@ -42,9 +42,27 @@ func Operator(err error) string {
 	return err.Error()
 }
 
-// Probed is why a server is not there, in the operator's words, with what is to be done. What may be shown to anybody
-// stays in its chain.
-func Probed(err error, words string) error { return &probed{words, err} }
+// Advice is what an operator is told to do about a server, by how it fails.
+type Advice struct {
+	Unreachable string // it does not answer, or with something else
+	NotFound    string // there is nothing at this address (404)
+}
+
+// Probed is why a server is not there, in the operator's words, with what is to be done: where says which vendor's it is
+// and the address that was asked. What may be shown to anybody stays in its chain.
+func Probed(err error, where string, do Advice) error {
+	advice := do.Unreachable
+	var refused *Error
+	if errors.As(err, &refused) {
+		switch refused.Status() {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			advice = "set the right key"
+		case http.StatusNotFound:
+			advice = do.NotFound
+		}
+	}
+	return &probed{fmt.Sprintf("%s: %s (%s)", where, Operator(err), advice), err}
+}
 
 type probed struct {
 	words string
@@ -119,8 +137,6 @@ const (
 	maxWords   = 1 << 10  // is kept for the operator
 )
 
-const hidden = "[hidden]"
-
 // Hide takes the secrets out of a text of the other side's, and what is beyond 1 KiB.
 func (c *Client) Hide(text string) string { return c.hide(text, false) }
 
@@ -137,27 +153,9 @@ func (c *Client) Clean(err error) error {
 
 // hide is Hide for a text that may be cut off in the middle of a secret.
 func (c *Client) hide(text string, cut bool) string {
-	for _, secret := range c.secrets {
-		text = strings.ReplaceAll(text, secret, hidden)
-	}
-	if cut {
-		text = c.trim(text)
-	}
+	text = c.secrets.Hide(text, cut)
 	if len(text) > maxWords {
 		text = text[:maxWords] + "…"
 	}
 	return string(bytes.ToValidUTF8([]byte(text), []byte("\ufffd")))
-}
-
-// trim takes the beginning of a secret off the end of a text.
-func (c *Client) trim(text string) string {
-	for _, secret := range c.secrets {
-		for n := min(len(secret), len(text)); n > 0; n-- {
-			if strings.HasSuffix(text, secret[:n]) {
-				text = text[:len(text)-n]
-				break
-			}
-		}
-	}
-	return text
 }
