@@ -83,7 +83,7 @@ type (
 	ApprovalAnswer struct {
 		ApprovalID string `json:"approvalId"` // from approval.request
 		Allow      bool   `json:"allow"`
-		Remember   bool   `json:"remember,omitempty"` // it goes for this tool for the rest of the session, and nobody is asked again
+		Remember   bool   `json:"remember,omitempty"` // it goes for this tool of this agent for the rest of the session, and nobody is asked again
 	}
 
 	// SignalEmit sends one of the five user interaction signals back to the host.

@@ -18,6 +18,7 @@ import (
 // answer, nothing more can come of it.
 type answer struct {
 	id, turn  string
+	agent     string // its name
 	mocked    bool
 	question  string
 	text      strings.Builder // what has been said so far
@@ -63,7 +64,7 @@ func (s *Session) ask(ctx context.Context, who NamedEngine, text string, mocked 
 	s.turns++
 	n := strconv.Itoa(s.turns)
 	a := &answer{
-		id: "r" + n, turn: "t" + n, mocked: mocked, question: text,
+		id: "r" + n, turn: "t" + n, agent: who.Name, mocked: mocked, question: text,
 		said: make(chan said, 8), over: asking.Done(), stop: stop,
 		heardFrom: s.now, times: times{asked: s.now, recognised: s.spoken},
 	}

@@ -25,13 +25,16 @@ type open struct {
 	until time.Time
 }
 
+// agentTool is one agent's tool. Another agent's of the same name may work in another folder.
+type agentTool struct{ agent, tool string }
+
 // maxOpen bounds how many questions a person is asked at once; what an engine asks beyond that is answered no.
 const maxOpen = 16
 
 // question asks the peers, unless the answer is known.
 func (s *Session) question(q *question) {
 	a := s.answer
-	if allow, known := s.standing[q.Name]; known {
+	if allow, known := s.standing[agentTool{a.agent, q.Name}]; known {
 		q.reply <- turn.Answer{Allow: allow, Remember: true}
 		return
 	}
@@ -65,9 +68,9 @@ func (s *Session) approve(m protocol.ApprovalAnswer) error {
 	name := asked.Name
 	if m.Remember {
 		if s.standing == nil {
-			s.standing = map[string]bool{}
+			s.standing = map[agentTool]bool{}
 		}
-		s.standing[name] = m.Allow
+		s.standing[agentTool{s.answer.agent, name}] = m.Allow
 	}
 	s.settle(turn.Answer{Allow: m.Allow, Remember: m.Remember}, func(o open) bool {
 		return o.id == m.ApprovalID || m.Remember && o.Name == name

@@ -185,7 +185,7 @@ type Session struct {
 	hearing   *utterance            // nil unless speech is being heard or recognised
 	cut       *cut                  // the last answer that ended before all of its sound was acknowledged
 	answer    *answer               // nil unless an engine runs
-	standing  map[string]bool       // what the person answered for good, by tool
+	standing  map[agentTool]bool    // what the person answered for good
 	pays      Allowance             // of who speaks now, where that is not the session's
 	spoken    recognised            // how what is about to be asked was heard
 	now       time.Time             // when the present input was taken: the only clock behind the mailbox

@@ -249,3 +249,35 @@ func TestAQuestionAboutNoTool(t *testing.T) {
 		}
 	})
 }
+
+// An answer for good is for the agent that asked: another one's tool of the same name may work elsewhere.
+func TestAnAnswerForGoodIsForOneAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asks := engine(func(ctx context.Context, req turn.Request, yield yieldSignal) {
+			_, _ = req.Ask(ctx, turn.Question{CallID: "1", Name: "write_file", Summary: "Write?"})
+			yield(done, nil)
+		})
+		cfg := agentBacked(nil, asks)
+		cfg.Version = 2
+		cfg.Agents = append(cfg.Agents, session.NamedEngine{Name: "other", Engine: asks})
+		c := start(t, cfg)
+		c.join()
+		approvals := true
+		var asked []string
+		for _, agent := range []string{"test", "test", "other", "other", "test"} {
+			seen := len(c.shown)
+			c.send(protocol.SessionStart{Agent: agent, Approvals: &approvals}, typed("go on"))
+			synctest.Wait()
+			for _, e := range c.shown[seen:] {
+				if m, ok := e.Message.(protocol.ApprovalRequest); ok {
+					asked = append(asked, agent+" "+m.ApprovalID)
+					c.send(protocol.ApprovalAnswer{ApprovalID: m.ApprovalID, Allow: true, Remember: true})
+				}
+			}
+			synctest.Wait()
+		}
+		if want := []string{"test a1.1", "other a3.1"}; !slices.Equal(asked, want) {
+			t.Errorf("asked were %q, want %q", asked, want)
+		}
+	})
+}

@@ -218,6 +218,7 @@ func TestWorkThatNobodyWaitsForIsStopped(t *testing.T) {
 					t.Errorf("stopped after %v: %v", took, err)
 				}
 				time.Sleep(time.Second)
+				synctest.Wait() // the responder has told its lines: a sleep alone orders nothing
 				if got := artifact(t, at); got != "" {
 					t.Errorf("all the same it was answered: %s", got)
 				}

@@ -359,7 +359,7 @@ export type ApprovalAnswerPayload = {
   /** From approval.request. */
   approvalId: string;
   allow: boolean;
-  /** It goes for this tool for the rest of the session, and nobody is asked again. */
+  /** It goes for this tool of this agent for the rest of the session, and nobody is asked again. */
   remember?: boolean;
 };
 
