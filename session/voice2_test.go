@@ -176,9 +176,11 @@ func TestWhatAVoiceMakesIsBounded(t *testing.T) {
 // then no word counts as heard that cannot have been spoken: half of a sentence has half of its words.
 func TestASentenceThatBreaksOff(t *testing.T) {
 	const long, rest = "The tide turns at three and then we sail around the island.", " Be there."
-	breaks := voiceFunc(func(ctx context.Context, _ string, yield func(speech.Chunk, error) bool) {
-		_ = yield(hum(time.Second, 24000), nil) && sleep(ctx, 700*time.Millisecond) == nil && yield(speech.Chunk{}, errors.New("no more"))
-	})
+	breaks := func(after time.Duration) session.Synthesizer {
+		return voiceFunc(func(ctx context.Context, _ string, yield func(speech.Chunk, error) bool) {
+			_ = yield(hum(after, 24000), nil) && sleep(ctx, 700*time.Millisecond) == nil && yield(speech.Chunk{}, errors.New("no more"))
+		})
+	}
 	for _, c := range []struct {
 		stop   time.Duration
 		voices int
@@ -191,7 +193,7 @@ func TestASentenceThatBreaksOff(t *testing.T) {
 		{1900 * time.Millisecond, 2, "The tide turns at"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := listener(t, tells(long+rest), []session.Synthesizer{breaks, &drone{rate: 24000}}[:c.voices]...)
+			p := listener(t, tells(long+rest), []session.Synthesizer{breaks(time.Second), &drone{rate: 24000}}[:c.voices]...)
 			p.send(typed("when?"))
 			p.play(c.stop)
 			p.send(protocol.ResponseCancel{PlayedMs: p.played.Milliseconds()})
@@ -202,7 +204,7 @@ func TestASentenceThatBreaksOff(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		p := listener(t, tells(long+rest), breaks, &drone{rate: 24000})
+		p := listener(t, tells(long+rest), breaks(5*time.Second), &drone{rate: 24000})
 		p.send(typed("when?"))
 		p.play(20 * time.Second)
 		again := time.Duration(len(long)+len("Be there.")) * 50 * time.Millisecond
