@@ -92,6 +92,7 @@ type Gateway struct {
 	agents   *agents
 	ears     *ears
 	voices   *voices
+	spoken   recent[spoken] // what of both is there
 	finder   *finder
 	codec    speech.Codec // nil where Opus is not in the build
 	sessions *session.Metrics
@@ -135,6 +136,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		sessions: session.NewMetrics(registry),
 		flow:     bus.NewMetrics(registry),
 		finder:   newFinder(),
+		spoken:   newRecent[spoken](),
 	}
 	g.signals = &signals{log: cfg.Log.With("component", "signals"), feed: feed.New(feed.NewMetrics(registry))}
 	if g.signals.run, err = newRun(cfg.Wiring, g.signals.log); err != nil {
@@ -259,7 +261,13 @@ func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {
 		beside.Go(func() { g.webhook.Run(working, g.signals.feed, func() { close(told) }) })
 		<-told // nothing is missed that comes from now on
 	}
-	g.taps.address = l.Addr()
+	if hooks := g.taps.listen(l.Addr(), g.cert != nil); hooks != nil {
+		beside.Go(func() {
+			if err := g.server.ServeHooks(ctx, hooks); err != nil {
+				g.log.Warn("hooks of Claude Code are not taken any more", "error", err)
+			}
+		})
+	}
 	g.offers.running.Store(true)
 	beside.Go(func() { g.sources.Run(ctx) })
 	beside.Go(func() { g.taps.watch(ctx) })

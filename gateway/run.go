@@ -58,6 +58,10 @@ func newRun(file string, log *slog.Logger) (*run, error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("gateway: read the wiring: %w", err)
 		}
+		// A file may come later, and is written when it does; a folder nobody makes.
+		if _, err := os.Stat(filepath.Dir(file)); err != nil {
+			return nil, fmt.Errorf("gateway: the wiring has no folder to lie in: %w; make it, or choose another file with --wiring", err)
+		}
 	}
 	w, err := pipeline.Parse(r.wiring)
 	if err != nil {
@@ -247,12 +251,12 @@ func (r *run) watch(ctx context.Context) error {
 
 // reload puts the file's wiring in force, unless it is wrong: then what was there stays.
 func (r *run) reload(ctx context.Context) {
+	r.mu.Lock() // before it is read: what somebody puts there meanwhile is newer
+	defer r.mu.Unlock()
 	text, err := os.ReadFile(r.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return // for a moment, or for good: what is in force stays
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if err == nil && bytes.Equal(text, r.wiring) {
 		r.mistakes = nil // as it was again
 		return

@@ -211,6 +211,9 @@ func TestTheWiringsFile(t *testing.T) {
 	if _, err := New(Config{Wiring: filepath.Dir(file)}); err == nil {
 		t.Error("a gateway starts with a folder as its wiring")
 	}
+	if _, err := New(Config{Wiring: filepath.Join(filepath.Dir(file), "none", "wiring.json")}); err == nil || !strings.Contains(err.Error(), "no folder to lie in") {
+		t.Errorf("a gateway starts with a wiring that can never be: %v", err)
+	}
 }
 
 // The log outlives the process with the conversations, and a reader that comes back misses nothing.

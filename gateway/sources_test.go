@@ -152,12 +152,15 @@ func TestSourcesSurviveARestart(t *testing.T) {
 		if status, _ := asked(t, "DELETE", "http://"+addr+"/api/sources/remote:2", ""); status != 204 {
 			t.Errorf("%d", status)
 		}
+		if status, text := asked(t, "POST", "http://"+addr+"/api/sources/remote:1/connect", ""); status != 200 {
+			t.Errorf("%d %s", status, text)
+		}
 	})
 	t.Run("after", func(t *testing.T) {
 		addr, log := live(t, Config{Data: data})
 		_, text := asked(t, "GET", "http://"+addr+"/api/sources", "")
 		all := sourcesOf(t, text)
-		if s := all["remote:1"]; s.Name != "Lab" || s.URL != "ws://127.0.0.1:9/x" || s.HasKey || s.State != "disconnected" {
+		if s := all["remote:1"]; s.Name != "Lab" || s.URL != "ws://127.0.0.1:9/x" || s.HasKey || s.State != "error" || !strings.Contains(s.Error, "key was not kept") {
 			t.Errorf("it is %+v", s)
 		}
 		if _, there := all["remote:2"]; there {

@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -26,19 +25,33 @@ type taps struct {
 	hooks   *tap.Hooks
 	devices *midi.Folder
 	where   discovery.Config // all but the devices
-	tls     bool
 	log     *slog.Logger
 
 	// Set before anything runs.
 	sources *source.Sources
-	address net.Addr
+	address net.Addr // where hooks are taken; nil: nowhere
+}
+
+// listen says where hooks are taken: where the gateway listens, or, where that speaks https, at an address of this machine
+// alone, since Claude Code need not trust the certificate. The listener for that is nil where it is not needed, or cannot be.
+func (t *taps) listen(at net.Addr, tls bool) net.Listener {
+	if !tls {
+		t.address = at
+		return nil
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.log.Warn("Claude Code cannot be connected: there is no address of this machine for its hooks", "error", err)
+		return nil
+	}
+	t.address = l.Addr()
+	return l
 }
 
 func makeTaps(cfg Config) *taps {
 	t := &taps{
 		devices: midi.NewFolder(cmp.Or(cfg.MIDI, midi.Usual)),
 		where:   discovery.Config{Dir: cmp.Or(cfg.Project, ".")},
-		tls:     cfg.TLS.on(),
 		log:     cfg.Log.With("component", "taps"),
 	}
 	program, err := os.Executable()
@@ -99,12 +112,9 @@ func (t *taps) watch(ctx context.Context) {
 
 // hookURL is where Claude Code posts what its hooks tell.
 func (t *taps) hookURL() (string, error) {
-	if t.tls {
-		return "", errHooksTLS
-	}
 	at, ok := t.address.(*net.TCPAddr)
 	if !ok {
-		return "", errors.New("gateway: hooks want an address of TCP")
+		return "", errNoHooks
 	}
 	host := at.IP.String()
 	if at.IP.IsUnspecified() {
@@ -113,8 +123,8 @@ func (t *taps) hookURL() (string, error) {
 	return "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port)) + "/api/tap/hook", nil
 }
 
-// errHooksTLS is shown to whoever connects Claude Code.
-const errHooksTLS hookFault = "Claude Code does not trust this gateway's certificate, so its hooks would all fail. Start a gateway without --tls for it."
+// errNoHooks is shown to whoever connects Claude Code.
+const errNoHooks hookFault = "This gateway has no address at which it could take hooks. Its log says why."
 
 type hookFault string
 

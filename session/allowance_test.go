@@ -59,6 +59,34 @@ func TestAudioThatIsNotTakenCostsNothing(t *testing.T) {
 	})
 }
 
+// Who resumes pays from then on. Before that, a session that a restart has brought back knows nobody's minutes.
+func TestWhoResumesPays(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var m memory
+			cfg := m.config()
+			before, now := &minutes{left: time.Hour}, &minutes{left: 20 * time.Millisecond}
+			cfg.Allowance, cfg.Transcriber = before, recogniser(counts)
+			c := start(t, cfg)
+			c.join()
+			if restarted {
+				c.cancel(session.ErrShutdown)
+				<-c.ended
+				c = m.runAgain(t, func(cfg *session.Config) { cfg.Transcriber = recogniser(counts) })
+			}
+			c.resume(session.Hello{Token: token, Allowance: now})
+			c.next()
+			c.send(piece)
+			c.expect("listening", "? heard 1")
+			c.send(piece)
+			c.expect("! audio_too_long")
+			if before.left != time.Hour || now.left != 0 {
+				t.Errorf("restarted: %v; %s are left of before, %s of now", restarted, before.left, now.left)
+			}
+		})
+	}
+}
+
 // Where several people speak in one session, each pays for what they say.
 func TestWhoSpeaksPays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

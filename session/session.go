@@ -256,7 +256,7 @@ func (s *Session) Run(ctx context.Context) {
 	s.startJournal()
 	defer s.journal.close()
 	s.open(children)
-	s.timer = time.NewTimer(s.cfg.Idle)
+	s.timer = time.NewTimer(s.nextTick())
 	defer s.timer.Stop()
 	for {
 		in, ok := s.take(ctx)

@@ -71,6 +71,14 @@ func (m *memory) restore(t *testing.T, after uint64) *client {
 // restoreAs is restore in a process that has more than others.
 func (m *memory) restoreAs(t *testing.T, after uint64, change func(*session.Config)) *client {
 	t.Helper()
+	c := m.runAgain(t, change)
+	c.resume(session.Hello{Token: token, After: after})
+	return c
+}
+
+// runAgain is the next process, to which no client has come yet.
+func (m *memory) runAgain(t *testing.T, change func(*session.Config)) *client {
+	t.Helper()
 	cfg := m.config()
 	change(&cfg)
 	s, hash, err := session.Restore(cfg, session.Stored{ID: sessionID, State: m.state, Events: m.events})
@@ -90,10 +98,16 @@ func (m *memory) restoreAs(t *testing.T, after uint64, change func(*session.Conf
 		s.Run(ctx)
 	}()
 	t.Cleanup(func() { cancel(nil); <-c.ended })
-	if err := s.Join(t.Context(), c, session.Hello{Resume: true, Token: token, After: after}); err != nil {
-		t.Fatal(err)
-	}
 	return c
+}
+
+// resume joins as a client that was here before.
+func (c *client) resume(h session.Hello) {
+	c.t.Helper()
+	h.Resume = true
+	if err := c.session.Join(c.t.Context(), c, h); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // TestEveryEventIsKeptBeforeItIsShown: at any moment a client knows nothing that a crash would lose.
@@ -227,6 +241,51 @@ func TestTheConversationIsKept(t *testing.T) {
 		if !ok || len(h.Items) != 2 || h.Items[0].Text != "good morning" || h.Items[1].Text != "You said: good morning" {
 			t.Errorf("the history is %+v", h)
 		}
+	})
+}
+
+// A restored session can be resumed for as long as one that was left alone: from the start of its process, and no longer.
+func TestARestoredSessionWaitsForItsClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m memory
+		c := start(t, m.config())
+		c.join()
+		c.cancel(session.ErrShutdown)
+		<-c.ended
+		time.Sleep(time.Hour) // nothing runs
+		again := func() *client { return m.runAgain(t, func(cfg *session.Config) { cfg.Window = time.Minute }) }
+		back := again()
+		time.Sleep(time.Minute - time.Millisecond)
+		back.resume(session.Hello{Token: token})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(back.closed) != 0 || m.deleted {
+			t.Fatalf("who came in time is closed with %q", back.closed)
+		}
+		back.cancel(session.ErrShutdown)
+		<-back.ended
+		began := time.Now()
+		<-again().ended
+		if d := time.Since(began); d != time.Minute || !m.deleted {
+			t.Errorf("it waited %v for nobody, deleted: %v", d, m.deleted)
+		}
+	})
+}
+
+// What a token allows holds after a restart, too.
+func TestARestartKeepsWhichTurnsThereMayBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m memory
+		cfg := m.config()
+		cfg.Only = []session.Turns{session.Deterministic}
+		c := start(t, cfg)
+		c.join()
+		c.cancel(session.ErrShutdown)
+		<-c.ended
+		again := m.restore(t, 0)
+		again.next()
+		again.send(protocol.SessionStart{Turns: string(session.Agent)})
+		again.expect("! unsupported")
 	})
 }
 

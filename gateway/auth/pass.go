@@ -105,7 +105,7 @@ func (a *Authority) of(c claims) *usage {
 func (a *Authority) forget() {
 	now := time.Now()
 	for id, u := range a.usage {
-		if u.sessions == 0 && u.streams == 0 && now.After(u.expires) {
+		if u.sessions == 0 && now.After(u.expires) {
 			delete(a.usage, id)
 		}
 	}

@@ -162,7 +162,7 @@ func TestCloseErrors(t *testing.T) {
 		"with a reason":  {func(ws *websocket.Conn) { _ = ws.Close(1001, "bye") }, protocol.CloseGoingAway, "the gateway closed the connection with 1001: bye"},
 		"without reason": {func(ws *websocket.Conn) { _ = ws.Close(1009, "") }, protocol.CloseTooBig, "the gateway closed the connection with 1009"},
 		"without code":   {func(ws *websocket.Conn) { _ = ws.Close(websocket.StatusNoStatusRcvd, "") }, client.CloseNoStatus, "the gateway closed the connection with 1005"},
-		"cut":            {func(ws *websocket.Conn) { _ = ws.CloseNow() }, client.CloseAbnormal, "the connection was lost: "},
+		"cut":            {func(ws *websocket.Conn) { _ = ws.CloseNow() }, client.CloseAbnormal, "the connection was lost: the gateway is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := puppet(t, func(_ context.Context, ws *websocket.Conn, _ *http.Request) { c.end(ws) })

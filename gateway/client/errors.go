@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -32,11 +33,23 @@ type CloseError struct {
 func (e *CloseError) Error() string {
 	switch {
 	case e.Code == CloseAbnormal:
-		return fmt.Sprintf("the connection was lost: %v", e.Err)
+		return "the connection was lost: " + plain(e.Err)
 	case e.Reason != "":
 		return fmt.Sprintf("the gateway closed the connection with %d: %s", e.Code, e.Reason)
 	}
 	return fmt.Sprintf("the gateway closed the connection with %d", e.Code)
+}
+
+// plain is what lies at the bottom of an error of the network: what the layers above were doing is of no use to a person.
+func plain(err error) string {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	switch err {
+	case nil, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE:
+		return "the gateway is gone"
+	}
+	return err.Error()
 }
 
 // Unwrap returns what the network says.

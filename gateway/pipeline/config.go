@@ -167,36 +167,3 @@ func (c Config) Types(choreography string) []string {
 	}
 	return nil
 }
-
-// AutoWires are the wires that lead from each of these connected sources to each type that something waits for, as far
-// as they are missing: what a canvas adds after an import, and whenever a source connects.
-func (c Config) AutoWires(sources []string) []Wire {
-	var types []string
-	want := func(typ string) {
-		if !slices.Contains(types, typ) {
-			types = append(types, typ)
-		}
-	}
-	for _, w := range c.Wires {
-		if w.FromZone == ZoneSignalType && w.ToZone == ZoneChoreography {
-			want(w.FromID)
-		}
-	}
-	for _, k := range c.Choreographies {
-		want(k.On)
-	}
-	var missing []Wire
-	for _, source := range sources {
-		for _, typ := range types {
-			there := slices.ContainsFunc(c.Wires, func(w Wire) bool {
-				return w.FromZone == ZoneSignal && w.ToZone == ZoneSignalType && w.FromID == source && w.ToID == typ
-			})
-			if !there {
-				missing = append(missing, Wire{
-					ID: "auto:" + source + ":" + typ, FromZone: ZoneSignal, FromID: source, ToZone: ZoneSignalType, ToID: typ,
-				})
-			}
-		}
-	}
-	return missing
-}

@@ -54,6 +54,9 @@ func TestWhatPassesIsCounted(t *testing.T) {
 		`{"id":"w","seen":0,"passed":0,"filters":[{"type":"when","seen":0,"passed":0},{"type":"sample","seen":0,"passed":0},{"type":"map","seen":0,"passed":0}]},`+
 		`{"id":"v","seen":1,"passed":1},{"id":"t","seen":2,"passed":2}],`+
 		`"choreographies":[{"id":"a","seen":4,"performed":2},{"id":"b","seen":1,"performed":1}]}`)
+	p.Load(parse(t, `{"choreographies": [{"id": "b", "on": "y"}, {"id": "new", "on": "y"}, {"id": "a", "on": "x"}]}`))
+	status("with one more", `{"running":true,"count":13,"dropped":0,"wires":[],`+
+		`"choreographies":[{"id":"b","seen":1,"performed":1},{"id":"new","seen":0,"performed":0},{"id":"a","seen":4,"performed":2}]}`)
 	p.Stop()
 	p.Load(wiring(2))
 	p.Start()

@@ -164,33 +164,6 @@ func TestEffectiveTypes(t *testing.T) {
 	}
 }
 
-func TestAutoWires(t *testing.T) {
-	c := parse(t, `{
-		"choreographies": [{"id":"a","on":"x"},{"id":"b","on":"y"}],
-		"wires": [
-			{"id":"1","fromZone":"signal-type","fromId":"z","toZone":"choreographer","toId":"b"},
-			{"id":"2","fromZone":"signal","fromId":"local:ollama","toZone":"signal-type","toId":"x"}
-		]}`).Config()
-	var got []string
-	for _, w := range c.AutoWires([]string{"local:ollama", "other"}) {
-		if w.FromZone != ZoneSignal || w.ToZone != ZoneSignalType {
-			t.Errorf("%+v", w)
-		}
-		got = append(got, w.FromID+">"+w.ToID)
-		c.Wires = append(c.Wires, w)
-	}
-	want := []string{"local:ollama>z", "local:ollama>y", "other>z", "other>x", "other>y"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-	if again := c.AutoWires([]string{"local:ollama", "other"}); len(again) != 0 {
-		t.Errorf("and then %v", again)
-	}
-	if _, err := Compile(c); err != nil {
-		t.Error(err)
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"choreographies":[{"id":"c","on":"x","when":[{"a.b":{"not":{"equals":null}}}],"steps":[{"action":"a","params":{"t":"signal.a"}}]}],"wires":[{"id":"w","fromZone":"signal-type","fromId":"x","toZone":"choreographer","toId":"c","filters":[{"type":"delta","path":"a","threshold":1},{"type":"map","mappings":[{"from":"a","to":"b.c"}]}]}],"bindings":[{"id":"b","targetEntityId":"e","property":"scale","sourceChoreographyId":"c","sourceType":"float","transition":{"targetValue":2,"durationMs":0,"revert":true}}]}`), []byte(`{"a":1}`))
 	f.Fuzz(func(t *testing.T, text, payload []byte) {

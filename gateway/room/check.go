@@ -62,8 +62,10 @@ func Check(ctx context.Context, cfg Config, room string) []Finding {
 	add("key", "it is taken", "")
 	says, do := version(ctx, &cfg)
 	add("version", says, do)
-	if err := mayJoin(ctx, cfg, room); err != nil {
-		add("permissions", err.Error(), "Look into the server's log: an old server, or a room that may not be made.")
+	if err := mayJoin(ctx, cfg, room); errors.Is(err, errNoRoom) {
+		add("permissions", "LiveKit makes no room by itself", "Make each room before somebody joins it, or have auto_create true below room in LiveKit's configuration.")
+	} else if err != nil {
+		add("permissions", err.Error(), "Look into the server's log, or bring LiveKit up to date.")
 	} else {
 		add("permissions", "an agent and participants may join", "")
 	}
@@ -167,7 +169,7 @@ func clock(ctx context.Context, address string) (time.Duration, error) {
 	return time.Until(at), nil
 }
 
-// mayJoin asks LiveKit whether it would take a participant's token.
+// mayJoin asks LiveKit whether it would take a participant's token. It returns errNoRoom where the room is not there and not made.
 func mayJoin(ctx context.Context, cfg Config, room string) error {
 	if room == "" {
 		room = "check"
@@ -188,10 +190,13 @@ func mayJoin(ctx context.Context, cfg Config, room string) error {
 		return errors.New("LiveKit does not answer")
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("LiveKit answers %d to one who would join", resp.StatusCode)
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusNotFound:
+		return errNoRoom
 	}
-	return nil
+	return fmt.Errorf("LiveKit answers %d to one who would join", resp.StatusCode)
 }
 
 // agentIn says whether an agent is in a room, and what to do if not.

@@ -6,6 +6,8 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +118,30 @@ func TestCheckSaysWhatIsInTheWay(t *testing.T) {
 				t.Errorf("%+v", last)
 			}
 		})
+	}
+}
+
+// A LiveKit that makes no rooms takes only whoever joins one that is there.
+func TestCheckWhereNoRoomIsMade(t *testing.T) {
+	cfg := aLiveKit(t, "1.13.5", 0)
+	to, err := url.Parse(httpURL(cfg.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := httputil.NewSingleHostReverseProxy(to)
+	strict := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/rtc/validate" {
+			http.Error(w, "requested room does not exist", http.StatusNotFound)
+			return
+		}
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(strict.Close)
+	cfg.URL = strings.Replace(strict.URL, "http", "ws", 1)
+	for _, f := range Check(t.Context(), cfg, "") {
+		if strange := f.What == "permissions"; strange != strings.Contains(f.Do, "auto_create") {
+			t.Errorf("%+v", f)
+		}
 	}
 }
 

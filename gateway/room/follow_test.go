@@ -81,7 +81,7 @@ func TestARoomFollowsSources(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if got := strings.Join(s.was(), " "); got != `listening/[] listening/["local:claude-code"] listening/[]` {
+		if got := strings.Join(s.was(), " "); got != `initializing listening/[] listening/["local:claude-code"] listening/[]` {
 			t.Errorf("everybody knows: %s", got)
 		}
 	})
@@ -127,7 +127,7 @@ func TestWhoMayHaveSourcesFollowed(t *testing.T) {
 				t.Errorf("%s is told %s, %v", identity, told, err)
 			}
 		}
-		if got := s.was()[0]; got != `listening/["gone","local:claude-code"]` {
+		if got := s.was()[1]; got != `listening/["gone","local:claude-code"]` {
 			t.Errorf("it begins as %s", got)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	lkauth "github.com/livekit/protocol/auth"
 	"github.com/livekit/protocol/livekit"
 
 	"vela/gateway/auth"
@@ -98,6 +99,29 @@ func TestAPlaceInARoom(t *testing.T) {
 			t.Errorf("one more than may be: %v", err)
 		}
 	})
+}
+
+// The token for LiveKit ends with the pass that it was made for.
+func TestATokenEndsWithItsPass(t *testing.T) {
+	i := newIssuer(t)
+	h := New(Config{URL: "ws://nowhere", Key: "key", Secret: "secret-secret-secret-secret-secret"})
+	for _, c := range []struct{ pass, most time.Duration }{{2 * time.Minute, 2 * time.Minute}, {time.Hour, guestTTL}} {
+		_, token, err := h.Token("kitchen", "ann", "", "", nil, i.pass(i.token(auth.Rights{TTL: c.pass})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := lkauth.ParseAPIToken(token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims, _, err := v.Verify("secret-secret-secret-secret-secret")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := time.Until(claims.ExpiresAt.Time); left > c.most || left < c.most-time.Minute {
+			t.Errorf("a pass of %s: the token is good for %s", c.pass, left)
+		}
+	}
 }
 
 // Who has no place is told so, alone, and is not heard, read or obeyed.

@@ -88,7 +88,7 @@ func joinError(err error) error {
 	switch {
 	case strings.Contains(text, "401"), strings.Contains(text, "unauthorized"), strings.Contains(text, "invalid token"), strings.Contains(text, "permission"):
 		return errKey
-	case strings.Contains(text, "404"), strings.Contains(text, "does not exist"):
+	case strings.Contains(text, "404"), strings.Contains(text, "does not exist"), strings.Contains(text, "not found"):
 		return errNoRoom
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
@@ -99,7 +99,7 @@ func joinError(err error) error {
 var (
 	errKey         = errors.New("room: LiveKit does not take our key: see that LIVEKIT_API_KEY and LIVEKIT_API_SECRET are those of the server at LIVEKIT_URL, and that both clocks agree")
 	errOld         = errors.New("room: LiveKit knows no agents: it is too old, or not LiveKit. Bring it up to date: vela livekit check says to what")
-	errNoRoom      = errors.New("room: LiveKit has no such room, and makes none")
+	errNoRoom      = errors.New("room: LiveKit has no such room and makes none by itself, or what answers at LIVEKIT_URL is not LiveKit: vela livekit check says which")
 	errUnreachable = errors.New("room: LiveKit is not there: see that a server runs at LIVEKIT_URL")
 )
 

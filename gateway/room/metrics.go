@@ -11,13 +11,14 @@ import (
 
 // Metrics counts what rooms do. One serves all of them. A nil one counts nothing.
 type Metrics struct {
-	rooms   prometheus.Gauge
-	joins   *prometheus.CounterVec
-	packets *prometheus.CounterVec
-	bytes   *prometheus.CounterVec
-	lost    prometheus.Counter
-	talked  prometheus.Counter
+	rooms  prometheus.Gauge
+	joins  *prometheus.CounterVec
+	went   map[string]packetCounters // by what packets hold; not changed any more
+	lost   prometheus.Counter
+	talked prometheus.Counter
 }
+
+type packetCounters struct{ packets, bytes prometheus.Counter }
 
 // The labels of what goes through a room.
 const (
@@ -36,12 +37,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		joins: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "vela_room_connections_total", Help: "Connections to LiveKit rooms, by why they ended.",
 		}, []string{"end"}),
-		packets: registered.NewCounterVec(prometheus.CounterOpts{
-			Name: "vela_room_packets_total", Help: "Packets from and to LiveKit rooms, by what they hold.",
-		}, []string{"kind"}),
-		bytes: registered.NewCounterVec(prometheus.CounterOpts{
-			Name: "vela_room_bytes_total", Help: "What these packets held, in bytes.",
-		}, []string{"kind"}),
 		lost: registered.NewCounter(prometheus.CounterOpts{
 			Name: "vela_room_packets_lost_total", Help: "Packets of microphones that never came, or came too late.",
 		}),
@@ -49,9 +44,15 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "vela_room_talked_over_seconds_total", Help: "Speech of participants while another one had the floor, in seconds.",
 		}),
 	}
+	packets := registered.NewCounterVec(prometheus.CounterOpts{
+		Name: "vela_room_packets_total", Help: "Packets from and to LiveKit rooms, by what they hold.",
+	}, []string{"kind"})
+	bytes := registered.NewCounterVec(prometheus.CounterOpts{
+		Name: "vela_room_bytes_total", Help: "What these packets held, in bytes.",
+	}, []string{"kind"})
+	m.went = map[string]packetCounters{}
 	for _, kind := range []string{audioIn, audioOut, dataOut} {
-		m.packets.WithLabelValues(kind)
-		m.bytes.WithLabelValues(kind)
+		m.went[kind] = packetCounters{packets.WithLabelValues(kind), bytes.WithLabelValues(kind)}
 	}
 	return m
 }
@@ -71,8 +72,8 @@ func (m *Metrics) disconnected(end string) {
 
 func (m *Metrics) count(kind string, bytes int) {
 	if m != nil {
-		m.packets.WithLabelValues(kind).Inc()
-		m.bytes.WithLabelValues(kind).Add(float64(bytes))
+		m.went[kind].packets.Inc()
+		m.went[kind].bytes.Add(float64(bytes))
 	}
 }
 

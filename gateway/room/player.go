@@ -64,7 +64,11 @@ func (p *player) put(response string, startMs int64, rate int, samples []int16, 
 		p.say()
 		return
 	}
+	enough := len(p.waiting) >= frameSize // the player knows of it
 	p.waiting = append(p.waiting, samples...)
+	if enough {
+		return
+	}
 	select {
 	case p.wake <- struct{}{}:
 	default:

@@ -121,6 +121,8 @@ func weight(m protocol.Message) int {
 
 // run carries until ctx is done or the line cannot carry any more.
 func (p *publisher) run(ctx context.Context, to carrier) error {
+	p.described = map[string]string{attrState: stateBegin}
+	to.describe(p.described)
 	for {
 		for {
 			w, more := p.next()

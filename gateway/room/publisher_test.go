@@ -187,6 +187,17 @@ func TestTooMuchWaits(t *testing.T) {
 	}
 }
 
+// What has been carried counts no more: however much goes through, as long as it goes through.
+func TestMuchGoesThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := publishing(t, new(air), func() { t.Error("behind") })
+		for i := range 2 * maxWaitingBytes / (1 << 20) {
+			p.put(session.Event{Seq: uint64(i + 1), Message: ganglia.Artifact{ArtifactType: ganglia.File, Content: strings.Repeat("x", 1<<20)}}, who{})
+			synctest.Wait()
+		}
+	})
+}
+
 func TestTheStateIsSaidWhenItChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sky := new(air)
@@ -199,7 +210,7 @@ func TestTheStateIsSaidWhenItChanges(t *testing.T) {
 		p.restart()
 		p.put(session.Event{Message: protocol.SessionReady{Terms: &protocol.Terms{TurnDetection: "none", Features: []string{"vad"}}}}, who{})
 		synctest.Wait()
-		if got := strings.Join(sky.was(), " "); got != "listening thinking speaking listening listening/vad listening/vad listening/none" {
+		if got := strings.Join(sky.was(), " "); got != "initializing listening thinking speaking listening listening/vad listening/vad listening/none" {
 			t.Errorf("the agent was: %s", got)
 		}
 	})

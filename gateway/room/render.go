@@ -122,6 +122,9 @@ func (r *renderer) render(w waiting) []*livekit.DataPacket {
 	return nil
 }
 
+// stateBegin is an agent's that has come and does not listen yet.
+const stateBegin = "initializing"
+
 // agentStates are the states by the names that LiveKit's clients know.
 var agentStates = map[protocol.State]string{
 	protocol.Idle: "listening", protocol.Listening: "listening", protocol.Thinking: "thinking", protocol.Speaking: "speaking",

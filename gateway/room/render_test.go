@@ -196,3 +196,27 @@ func TestPieces(t *testing.T) {
 		t.Errorf("%d pieces", n)
 	}
 }
+
+// A long text goes in several chunks of one stream, in order.
+func TestALongText(t *testing.T) {
+	r := rendering(Config{NoContent: true})
+	long := strings.Repeat("€", maxChunk)
+	for name, packets := range map[string][]*livekit.DataPacket{
+		"the user's": r.render(waiting{event: session.Event{Message: protocol.TranscriptFinal{ItemID: "i1", Text: long}}, from: who{identity: "ann"}}),
+		"the agent's": append(r.render(waiting{event: session.Event{Message: protocol.ResponseTextDelta{ResponseID: "r1", Text: long}}}),
+			r.render(waiting{event: session.Event{Message: protocol.ResponseTextDelta{ResponseID: "r1", Text: "."}}})...),
+	} {
+		text, next := "", uint64(0)
+		for _, p := range packets {
+			if c := p.GetStreamChunk(); c != nil {
+				if c.ChunkIndex != next || len(c.Content) > maxChunk || !utf8.Valid(c.Content) {
+					t.Errorf("%s: chunk %d in the place of %d, of %d bytes", name, c.ChunkIndex, next, len(c.Content))
+				}
+				text, next = text+string(c.Content), next+1
+			}
+		}
+		if strings.TrimSuffix(text, ".") != long {
+			t.Errorf("%s: %d bytes came of %d", name, len(text), len(long))
+		}
+	}
+}

@@ -147,6 +147,9 @@ func (r *Rooms) enter(name string, t ticket, over func(error)) error {
 		}
 		return nil
 	case r.running() >= r.cfg.MaxRooms:
+		if p.session == nil {
+			delete(r.places, name) // nothing is remembered of what was only asked for
+		}
 		r.mu.Unlock()
 		return ErrFull
 	}

@@ -264,7 +264,7 @@ func TestRunExplains(t *testing.T) {
     connected`},
 		"a message after the end": {"drop\n> 1", `FAIL s: line 2
   > 1
-  cannot send: the connection was lost: failed to write msg: use of closed network connection
+  cannot send: the connection was lost: use of closed network connection
   before it
     connected
     cut by us`},

@@ -278,6 +278,28 @@ func TestATokensTurns(t *testing.T) {
 	if code := (socket{t, ws, g.ctx}).closed(); code != 4001 {
 		t.Errorf("a browser is closed with %d", code)
 	}
+	// In version 2 the client may ask once it is in.
+	header["Sec-Websocket-Protocol"] = []string{"vela.v2"}
+	two, _, err := g.dialAs(header, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer two.CloseNow()
+	s := socket{t, two, g.ctx}
+	agent := `{"type":"session.start","payload":{"turns":"agent"},"id":"m"}`
+	refused := func() {
+		t.Helper()
+		s.send(agent)
+		if e, ok := s.envelope().Message.(protocol.Error); !ok || e.Code != protocol.CodeUnsupported || e.Ref != "m" {
+			t.Errorf("agent-backed turns: %+v", e)
+		}
+	}
+	refused()
+	if ready := s.begin(`{"type":"session.start","payload":{}}`); ready.Turns != "deterministic" {
+		t.Errorf("it begins with %s turns", ready.Turns)
+	}
+	s.envelope() // idle
+	refused()
 }
 
 func TestMakingTokens(t *testing.T) {

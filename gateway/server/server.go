@@ -183,15 +183,7 @@ func (s *Server) serveReady(c echo.Context) error {
 // and returns when all of them have ended, at most a second after the time that clients have to say goodbye. It closes
 // l, and returns nil unless accepting failed.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	h := &http.Server{
-		Handler:           s.echo,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       60 * time.Second,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
+	h := s.bounded(s.echo)
 	served := make(chan error, 1)
 	go func() { served <- s.accept(h, l) }()
 	var failed error
@@ -207,6 +199,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return nil
 	}
 	return failed
+}
+
+// bounded serves a handler, with bounds for what a request may take.
+func (s *Server) bounded(what http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           what,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       60 * time.Second,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
 }
 
 // drain ends what runs: sockets first, since they are the conversations, then plain requests.

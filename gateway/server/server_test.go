@@ -70,7 +70,7 @@ func serve(t *testing.T, change func(*server.Config)) *gateway {
 }
 
 func newSession(n server.NewSession) *session.Session {
-	return session.New(session.Config{Allowance: n.Audio, ID: uuid.NewString(), Version: n.Version, Token: n.Token, Turns: n.Turns, Mock: deterministic.Engine{}, Agents: []session.NamedEngine{{Name: echo.AgentID, Engine: echo.Engine{}}}})
+	return session.New(session.Config{Allowance: n.Audio, ID: uuid.NewString(), Version: n.Version, Token: n.Token, Turns: n.Turns, Only: n.Only, Mock: deterministic.Engine{}, Agents: []session.NamedEngine{{Name: echo.AgentID, Engine: echo.Engine{}}}})
 }
 
 // socket is a client's end of a connection; whatever fails on it fails the test.

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -26,6 +28,21 @@ func (s *Server) tapRoutes() {
 	if s.cfg.Tap != nil {
 		s.echo.POST(hookPath, s.takeHook, s.ownPagesOnly)
 	}
+}
+
+// ServeHooks takes hooks on l, and nothing else, until ctx is done: where the gateway speaks https, whose certificate Claude
+// Code need not trust. l listens on this machine alone, and is closed in the end.
+func (s *Server) ServeHooks(ctx context.Context, l net.Listener) error {
+	e := echo.New()
+	e.Use(s.ownHostOnly, secureHeaders)
+	e.POST(hookPath, s.takeHook, s.ownPagesOnly)
+	h := s.bounded(e)
+	stop := context.AfterFunc(ctx, func() { _ = h.Close() }) // nobody waits for the answer to a hook
+	defer stop()
+	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
 
 // takeHook takes what a hook tells. Claude Code waits for the answer, which decides nothing: an empty object, at once,

@@ -36,6 +36,7 @@ type keeper struct {
 	offered  map[string]bool   // sources that connected by themselves, or were disconnected by a person, since they appeared
 
 	watchers map[chan []Source]bool
+	kept     Kept      // what was kept last
 	told     []Source  // what watchers know
 	toldAt   time.Time // when they were told
 }
@@ -48,7 +49,17 @@ func newKeeper(ctx context.Context, s *Sources) *keeper {
 	if err := k.Restore(s.cfg.Kept); err != nil {
 		s.log.Warn("not every source is there again", "error", err)
 	}
+	k.kept = k.Keep()
 	return k
+}
+
+// resume connects the sources that another process had connected, but for those that want their keys first.
+func (k *keeper) resume() {
+	for _, e := range k.remote {
+		if e.wanted && !e.keyGone {
+			_ = k.connect(e.ID) // it is there, and nothing is over
+		}
+	}
 }
 
 // stop ends all children; they say themselves that they have.
@@ -202,16 +213,64 @@ func (k *keeper) remove(id string) (<-chan struct{}, error) {
 	return nil, k.keep()
 }
 
+// keep keeps what has changed.
 func (k *keeper) keep() error {
-	if k.sources.cfg.Keep == nil {
+	now := k.Keep()
+	if k.sources.cfg.Keep == nil || reflect.DeepEqual(now, k.kept) {
 		return nil
 	}
-	return k.sources.cfg.Keep(k.Keep())
+	if err := k.sources.cfg.Keep(now); err != nil {
+		return err
+	}
+	k.kept = now
+	return nil
+}
+
+// want notes whether a source is to be connected after a restart.
+func (k *keeper) want(e *entry, wanted bool) {
+	if e == nil || e.Local { // what is on this machine is found anew, and connects by itself or not at all
+		return
+	}
+	e.wanted = wanted
+	k.note()
+}
+
+// note keeps what has changed of sources that are there: what cannot be kept is the operator's affair.
+func (k *keeper) note() {
+	if err := k.keep(); err != nil {
+		k.sources.log.Warn("a restart will not know how the sources are", "error", err)
+	}
+}
+
+// setKey sets a source's key by one of the registry's functions. A source that waits for it is connected.
+func (k *keeper) setKey(id string, set func() error) error {
+	e := k.find(id)
+	waits := e != nil && e.keyGone && e.wanted && k.children[id] == nil
+	if err := set(); err != nil {
+		return err
+	}
+	k.note()
+	if !waits {
+		return nil
+	}
+	e.State, e.Error = Disconnected, ""
+	if e.key == "" {
+		return nil
+	}
+	return k.connect(id)
+}
+
+func (k *keeper) choose(id, model string) error {
+	defer k.note()
+	return k.Choose(id, model)
 }
 
 // connect begins a child for a source. If there is one that is about to end, it begins another one after it.
 func (k *keeper) connect(id string) error {
 	e := k.find(id)
+	if e != nil && !k.over {
+		k.want(e, true)
+	}
 	switch c := k.children[id]; {
 	case e == nil:
 		return ErrUnknown
@@ -230,9 +289,10 @@ func (k *keeper) connect(id string) error {
 // disconnect ends a source's child. The channel is closed when that has ended; it is nil if there is none.
 func (k *keeper) disconnect(id string) <-chan struct{} {
 	k.offered[id] = true
-	c := k.children[id]
+	e, c := k.find(id), k.children[id]
+	k.want(e, false)
 	if c == nil {
-		if e := k.find(id); e != nil && e.State == Failed {
+		if e != nil && e.State == Failed {
 			e.State, e.Error = Disconnected, ""
 		}
 		return nil
@@ -271,6 +331,9 @@ func (k *keeper) ended(c *child) {
 func (k *keeper) show(c *child, state State, why string) {
 	e := k.find(c.id)
 	e.State, e.Error, c.why = state, why, why
+	if state == Disconnected && c.ctx.Err() == nil {
+		k.want(e, false) // its other end has ended it
+	}
 }
 
 // prompt begins to ask a source's model.

@@ -56,6 +56,8 @@ type entry struct {
 	Source
 	key      string
 	declined bool // a person took the key away: none is filled in
+	wanted   bool // a person connected it, and neither a person nor its other end has ended that
+	keyGone  bool // it had a key in another process, and has had none since
 	meter    meter
 }
 
@@ -132,7 +134,7 @@ func (r *Registry) add(number int, name, address string) Source {
 
 const remotePrefix = "remote:"
 
-// Kept is what outlives the process: the added sources, without their keys.
+// Kept is what outlives the process: the added sources, and whether they are to be connected, without their keys.
 type Kept struct {
 	Added   int          `json:"added"` // so far, with those that were removed: no id is given twice
 	Sources []KeptSource `json:"sources"`
@@ -143,19 +145,26 @@ type KeptSource struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	URL  string `json:"url"`
+
+	Connect bool   `json:"connect,omitempty"` // it is connected, or is to be again
+	Keyed   bool   `json:"keyed,omitempty"`   // it has a key, which is not kept
+	Model   string `json:"model,omitempty"`   // the chosen one
 }
+
+// errKeyGone says why a source is not connected again.
+const errKeyGone = "Its key was not kept over a restart. Set it, and it connects again."
 
 // Keep is what there is to keep.
 func (r *Registry) Keep() Kept {
 	k := Kept{Added: r.added, Sources: []KeptSource{}}
 	for _, e := range r.remote {
-		k.Sources = append(k.Sources, KeptSource{e.ID, e.Name, e.URL})
+		k.Sources = append(k.Sources, KeptSource{e.ID, e.Name, e.URL, e.wanted, e.key != "" || e.keyGone, e.Model})
 	}
 	return k
 }
 
-// Restore takes up what another process has kept. Of that, the registry has to have nothing yet. The error says which
-// source it did not take; the others are there.
+// Restore takes up what another process has kept. Of that, the registry has to have nothing yet. A source that is to be
+// connected, but had a key, says that this is missing. The error says which source it did not take; the others are there.
 func (r *Registry) Restore(k Kept) error {
 	var wrong error
 	for _, s := range k.Sources {
@@ -165,6 +174,11 @@ func (r *Registry) Restore(k Kept) error {
 			continue
 		}
 		r.add(number, s.Name, s.URL)
+		e := r.find(s.ID)
+		if e.wanted, e.keyGone = s.Connect, s.Keyed; e.wanted && e.keyGone {
+			e.State, e.Error = Failed, errKeyGone
+		}
+		_ = r.Choose(s.ID, s.Model) // one that can be none is not chosen
 		r.added = max(r.added, number)
 	}
 	r.added = max(r.added, min(k.Added, maxAdded))
@@ -230,7 +244,7 @@ func (r *Registry) SetKey(id, key string, found bool) error {
 	case found && (e.key != "" || e.declined):
 		return nil
 	}
-	e.key, e.HasKey, e.TokenAutoFilled, e.declined = key, key != "", found && key != "", key == ""
+	e.key, e.HasKey, e.TokenAutoFilled, e.declined, e.keyGone = key, key != "", found && key != "", key == "", false
 	return nil
 }
 

@@ -98,6 +98,7 @@ func New(cfg Config) *Sources {
 func (s *Sources) Run(ctx context.Context) {
 	defer close(s.over)
 	k := newKeeper(ctx, s)
+	k.resume()
 	k.scan()
 	tick := time.NewTicker(newsEvery)
 	defer tick.Stop()
@@ -269,7 +270,7 @@ func (s *Sources) Disconnect(ctx context.Context, id string) (Source, error) {
 
 // SetKey keeps a source's key, or forgets it with an empty one. It counts from the next connection, or prompt, on.
 func (s *Sources) SetKey(ctx context.Context, id, key string) (Source, error) {
-	return s.change(ctx, id, func(k *keeper) error { return k.SetKey(id, key, false) })
+	return s.change(ctx, id, func(k *keeper) error { return k.setKey(id, func() error { return k.SetKey(id, key, false) }) })
 }
 
 // PasteKey takes a source's key from where its program keeps it on this machine: of an OpenClaw that is here, for its key is
@@ -286,7 +287,7 @@ func (s *Sources) PasteKey(ctx context.Context, id string) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
-	return s.change(ctx, id, func(k *keeper) error { return k.Paste(id, token) })
+	return s.change(ctx, id, func(k *keeper) error { return k.setKey(id, func() error { return k.Paste(id, token) }) })
 }
 
 // Token is the token of the OpenClaw on this machine. The error is a [Mistake].
@@ -307,7 +308,7 @@ func (s *Sources) Token() (string, error) {
 
 // Choose chooses the model that a source's prompts go to.
 func (s *Sources) Choose(ctx context.Context, id, model string) (Source, error) {
-	return s.change(ctx, id, func(k *keeper) error { return k.Choose(id, model) })
+	return s.change(ctx, id, func(k *keeper) error { return k.choose(id, model) })
 }
 
 // Prompt asks the chosen model of a source. It returns as soon as that has begun, with the correlation id of the signals that

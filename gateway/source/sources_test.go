@@ -474,11 +474,13 @@ func TestWhatIsAddedIsKept(t *testing.T) {
 			t.Errorf("a connected source is removed: %v", err)
 		}
 		w.end()
-		want := Kept{Added: 5, Sources: []KeptSource{{"remote:1", "a.test", "ws://a.test"}, {"remote:3", "c.test", "ws://c.test"}}}
+		want := Kept{Added: 5, Sources: []KeptSource{
+			{ID: "remote:1", Name: "a.test", URL: "ws://a.test", Keyed: true}, {ID: "remote:3", Name: "c.test", URL: "ws://c.test", Keyed: true},
+		}}
 		if !reflect.DeepEqual(kept, want) {
 			t.Errorf("kept %+v, want %+v", kept, want)
 		}
-		kept.Sources = append(kept.Sources, KeptSource{"local:ollama", "x", "ws://x.test"}, KeptSource{"remote:1", "twice", "ws://x.test"}, KeptSource{"remote:9", "x", "file:///x"})
+		kept.Sources = append(kept.Sources, KeptSource{ID: "local:ollama", Name: "x", URL: "ws://x.test"}, KeptSource{ID: "remote:1", Name: "twice", URL: "ws://x.test"}, KeptSource{ID: "remote:9", Name: "x", URL: "file:///x"})
 		again := newWorks(t, Config{Kept: kept})
 		all, err := again.List(ctx)
 		if err != nil || len(all) != 2 || all[1].ID != "remote:3" || all[1].Colour != palette[2] || all[1].HasKey || all[1].Name != "c.test" || all[1].State != Disconnected {
@@ -487,6 +489,113 @@ func TestWhatIsAddedIsKept(t *testing.T) {
 		if s := again.must(again.Add(ctx, "", "ws://e.test", "")); s.ID != "remote:6" {
 			t.Errorf("the next is %s: no id is given twice", s.ID)
 		}
+	})
+}
+
+// What was connected is connected again by another process; what was disconnected, by either end, is not; and what had a key
+// says that this has to be set.
+func TestWhatWasConnectedIsConnectedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		var kept Kept
+		keep := func(k Kept) error { kept = k; return nil }
+		keys := make(chan string, 16)
+		stays := n.socket(func(_ context.Context, c *websocket.Conn, r *http.Request) {
+			keys <- r.Host + " " + r.Header.Get("Authorization")
+			listen(context.Background(), c)
+		})
+		for _, name := range []string{"a.test", "b.test", "c.test", "d.test"} {
+			n.serve(name, stays)
+		}
+		n.serve("e.test", n.socket(func(_ context.Context, c *websocket.Conn, r *http.Request) {
+			keys <- r.Host
+			_ = c.Close(websocket.StatusNormalClosure, "")
+		}))
+		w := newWorks(t, Config{dial: n.dial, Keep: keep})
+		ctx := t.Context()
+		for _, x := range [][2]string{{"a.test"}, {"b.test"}, {"c.test"}, {"d.test", "secret"}, {"e.test"}, {"away.test"}} {
+			s := w.must(w.Add(ctx, "", "ws://"+x[0], x[1]))
+			if x[0] != "c.test" {
+				w.must(w.Connect(ctx, s.ID))
+			}
+		}
+		synctest.Wait()
+		w.must(w.Disconnect(ctx, "remote:2"))
+		w.must(w.Choose(ctx, "remote:3", "small"))
+		synctest.Wait()
+		w.end()
+
+		states := func(w *works) string {
+			t.Helper()
+			all, err := w.List(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var s []string
+			for _, one := range all {
+				s = append(s, strings.TrimSpace(string(one.State)+" "+one.Error))
+			}
+			return strings.Join(s, "\n")
+		}
+		drain := func() (all []string) {
+			for len(keys) > 0 {
+				all = append(all, <-keys)
+			}
+			slices.Sort(all)
+			return all
+		}
+		drain()
+		want := "connected\ndisconnected\ndisconnected\nerror " + errKeyGone + "\ndisconnected\nconnecting The source cannot be reached yet; it is tried again."
+		model := "small"
+		// Twice: what waits for its key still does.
+		for range 2 {
+			w = newWorks(t, Config{dial: n.dial, Keep: keep, Kept: kept})
+			synctest.Wait()
+			if got := states(w); got != want {
+				t.Errorf("after a restart\n%s\nwant\n%s", got, want)
+			}
+			if got := drain(); !slices.Equal(got, []string{"a.test "}) {
+				t.Errorf("connected to %q", got)
+			}
+			if s := w.source("remote:3"); s.Model != model {
+				t.Errorf("the model is %q", s.Model)
+			}
+			model += "er"
+			w.must(w.Choose(ctx, "remote:3", model)) // all is kept anew
+			w.end()
+		}
+		w = newWorks(t, Config{dial: n.dial, Keep: keep, Kept: kept})
+		w.must(w.SetKey(ctx, "remote:4", "secret"))
+		synctest.Wait()
+		if got := drain(); w.source("remote:4").State != Connected || !slices.Equal(got, []string{"a.test ", "d.test Bearer secret"}) {
+			t.Errorf("with its key: %q, connected to %q", states(w), got)
+		}
+		w.end()
+		w = newWorks(t, Config{dial: n.dial, Keep: keep, Kept: kept})
+		if s := w.must(w.SetKey(ctx, "remote:4", "")); s.State != Disconnected || s.Error != "" {
+			t.Errorf("without a key, as somebody says: %+v", s)
+		}
+		w.end()
+		w = newWorks(t, Config{dial: n.dial, Kept: Kept{Sources: []KeptSource{{ID: "remote:1", Name: "x", URL: "ws://a.test", Model: strings.Repeat("m", maxModel+1)}}}})
+		if s := w.source("remote:1"); s.Model != "" || s.State != Disconnected {
+			t.Errorf("of a file that somebody wrote: %+v", s)
+		}
+	})
+}
+
+// Who is connected is, whether or not that can be kept.
+func TestWhatCannotBeKeptConnectsAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.serve("a.test", n.socket(func(_ context.Context, c *websocket.Conn, _ *http.Request) { listen(context.Background(), c) }))
+		var fails error
+		w := newWorks(t, Config{dial: n.dial, Keep: func(Kept) error { return fails }})
+		s := w.must(w.Add(t.Context(), "", "ws://a.test", ""))
+		fails = errors.New("no space left")
+		w.must(w.Connect(t.Context(), s.ID))
+		w.is(s.ID, Connected)
+		w.must(w.SetKey(t.Context(), s.ID, "secret"))
+		w.must(w.Disconnect(t.Context(), s.ID))
 	})
 }
 

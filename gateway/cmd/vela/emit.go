@@ -26,6 +26,7 @@ type emitCmd struct {
 
 // Validate is called by kong after parsing.
 func (c *emitCmd) Validate() error {
+	c.Payload = strings.TrimSpace(c.Payload)
 	if c.Type == "" || !json.Valid([]byte(c.Payload)) || c.Payload[0] != '{' {
 		return errors.New(`a signal has a type, and a payload that is a JSON object, such as --payload '{"agentId":"me","content":"hm"}'`)
 	}

@@ -39,7 +39,7 @@ func TestEmitAndTail(t *testing.T) {
 		tail(t, &some, "--since", "--type", "deploy.*", "--source", "build"),
 		tail(t, &lines, "--since", "--json", "--internal"),
 	}
-	emit("deploy.done", "--source", "build", "--correlation", "c", "--payload", `{"ok":true}`)
+	emit("deploy.done", "--source", "build", "--correlation", "c", "--payload", ` {"ok":true}`)
 	emit("deploy.done", "--source", "other")
 	emit("event", "--payload", `{"_meta":{"heartbeat":true}}`)
 	emit("thinking", "--payload", "{\"agentId\":\"a\",\"content\":\"\u009b2J\u202e\"}")
@@ -119,6 +119,7 @@ func TestSignalsThatCannotBe(t *testing.T) {
 		{[]string{"emit"}, 2, "a signal has a type"},
 		{[]string{"emit", "x", "--payload", "[]"}, 2, "a JSON object"},
 		{[]string{"emit", "x", "--payload", ""}, 2, "a JSON object"},
+		{[]string{"hook"}, 2, "Claude Code calls this by itself"},
 		{[]string{"emit", "x", "--url", "ftp://x"}, 1, "not reached by ftp"},
 		{[]string{"emit", "x", "--url", closed.URL}, 1, "no gateway answers"},
 		{[]string{"emit", "x", "--url", strange.URL}, 1, "takes no signals"},

@@ -21,7 +21,7 @@ import (
 
 type tailCmd struct {
 	Type     []string `help:"Show signals of this type alone, such as tool_call or user.*; may be repeated." placeholder:"TYPE"`
-	Source   []string `help:"Show signals of this source alone, such as adapter:tap or session:*; may be repeated." placeholder:"SOURCE"`
+	Source   []string `help:"Show signals of this source alone, by its id or by what its signals call it, such as remote:1, adapter:tap or session:*; may be repeated." placeholder:"SOURCE"`
 	Since    bool     `help:"Begin with what the gateway has kept, the last 10,000 signals at most."`
 	Internal bool     `help:"Show heartbeats and cron jobs, too."`
 	JSON     bool     `name:"json" help:"Print each signal as a line of JSON."`
@@ -133,7 +133,8 @@ func (f *follower) show(text []byte) error {
 }
 
 func (f *follower) wants(r signal.Raw) bool {
-	return matches(f.Type, r.Type) && matches(f.Source, r.Source) && (f.Internal || !isInternal(r.Payload))
+	through := sourceOf(r.Metadata)
+	return matches(f.Type, r.Type) && (matches(f.Source, r.Source) || through != "" && matches(f.Source, through)) && (f.Internal || !isInternal(r.Payload))
 }
 
 // matches compares a name with patterns, of which a star at the end stands for anything. No pattern takes all.
@@ -142,6 +143,15 @@ func matches(patterns []string, name string) bool {
 		begin, open := strings.CutSuffix(p, "*")
 		return p == name || open && strings.HasPrefix(name, begin)
 	})
+}
+
+// sourceOf is the id of the source that a signal came through; empty if it came through none.
+func sourceOf(metadata json.RawMessage) string {
+	var m struct {
+		SourceID string `json:"sourceId"`
+	}
+	_ = json.Unmarshal(metadata, &m) // what is none names no source
+	return m.SourceID
 }
 
 // isInternal says whether a payload is marked as one of an agent's own working.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"net"
@@ -10,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -203,6 +206,80 @@ func TestClaudeCodeIsHeard(t *testing.T) {
 	}
 }
 
+// Claude Code need not trust the certificate of a gateway with TLS: its hooks go to an address of this machine, at which
+// there is nothing else.
+func TestHooksOfAGatewayWithTLS(t *testing.T) {
+	project := t.TempDir()
+	settings := filepath.Join(project, ".claude", "settings.local.json")
+	if err := os.Mkdir(filepath.Dir(settings), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	addr := liveGateway(t, gateway.Config{Project: project, TLS: gateway.TLS{Self: true, Folder: t.TempDir()}})
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	send := func(method, url string, header map[string]string) *http.Response {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = header["Host"]
+		for name, value := range header {
+			req.Header.Set(name, value)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = resp.Body.Close() })
+		return resp
+	}
+	signals := send(http.MethodGet, "https://"+addr+"/__signals__/stream", map[string]string{"Last-Event-ID": "0"})
+	if resp := send(http.MethodPost, "https://"+addr+"/api/tap/connect", nil); resp.StatusCode != http.StatusOK {
+		t.Fatalf("connect: %s", resp.Status)
+	}
+	claude := claudeCode{t, settings}
+	for _, event := range []string{"SessionStart", "Stop"} { // by a command, and by http
+		if n := claude.tell(event, ""); n != 1 {
+			t.Errorf("%s has %d hooks", event, n)
+		}
+	}
+	lines := bufio.NewScanner(signals.Body)
+	for _, want := range []string{`"from":"idle","to":"thinking"`, `"from":"acting","to":"done"`} {
+		for lines.Scan() && !strings.Contains(lines.Text(), want) {
+		}
+		if lines.Err() != nil {
+			t.Fatalf("%s did not come: %v", want, lines.Err())
+		}
+	}
+	text, err := os.ReadFile(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook := regexp.MustCompile(`http://127\.0\.0\.1:\d+/api/tap/hook`).FindString(string(text))
+	token := regexp.MustCompile(`"X-Vela-Tap": *"([^"]+)"`).FindStringSubmatch(string(text))
+	if hook == "" || token == nil || strings.Contains(hook, addr) {
+		t.Fatalf("the settings are %s", text)
+	}
+	base := strings.TrimSuffix(hook, "/api/tap/hook")
+	for _, x := range []struct {
+		method, url string
+		header      map[string]string
+		status      int
+	}{
+		{"POST", hook, map[string]string{"X-Vela-Tap": token[1]}, 200},
+		{"POST", hook, map[string]string{"X-Vela-Tap": "guess"}, 403},
+		{"POST", hook, map[string]string{"X-Vela-Tap": token[1], "Origin": "https://evil.example"}, 403},
+		{"POST", hook, map[string]string{"X-Vela-Tap": token[1], "Host": "evil.example"}, 403},
+		{"POST", base + "/api/tap/disconnect", map[string]string{"X-Vela-Tap": token[1]}, 404},
+		{"GET", base + "/", nil, 404},
+		{"GET", base + "/healthz", nil, 404},
+	} {
+		if resp := send(x.method, x.url, x.header); resp.StatusCode != x.status {
+			t.Errorf("%s %s with %d headers: %s, want %d", x.method, x.url, len(x.header), resp.Status, x.status)
+		}
+	}
+}
+
 // A gateway that stops takes its hooks along.
 func TestTheHooksEndWithTheGateway(t *testing.T) {
 	project := t.TempDir()
@@ -255,7 +332,7 @@ func TestAMIDIDeviceIsASource(t *testing.T) {
 	dir := t.TempDir()
 	addr := liveGateway(t, gateway.Config{MIDI: dir})
 	var signals paper
-	defer tail(t, &signals, "--json", "--since", "--url", addr)()
+	defer tail(t, &signals, "--json", "--since", "--source", "local:midi:*", "--url", addr)()
 	path := filepath.Join(dir, "midi-keys")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)

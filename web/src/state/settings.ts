@@ -1,4 +1,10 @@
+import type { VAD } from '@vela/protocol';
+
 export type Theme = 'system' | 'light' | 'dark';
+/** How readily a sound is taken for speech, hands-free. */
+export type Sensitivity = 'high' | 'usual' | 'low';
+/** How long a silence ends what is said, hands-free. */
+export type Pause = 'short' | 'usual' | 'long';
 
 /** What the page remembers in the browser. Which turns it runs is in its address instead, where it can be seen and shared. */
 export interface Settings {
@@ -14,9 +20,21 @@ export interface Settings {
   speak: boolean;
   /** Whether the page listens by itself. */
   handsFree: boolean;
+  sensitivity: Sensitivity;
+  pause: Pause;
 }
 
 type Store = Pick<Storage, 'getItem' | 'setItem'>;
+
+const oneOf = <T extends string>(values: T[], stored: string): T | 'usual' => values.find((value) => value === stored) ?? 'usual';
+
+const thresholds = { high: 0.35, low: 0.7 };
+const silences = { short: 400, long: 1200 };
+
+/** What of the gateway's own detection is to be other than usual. */
+export function detectionOf({ sensitivity, pause }: Settings): VAD {
+  return { ...(sensitivity !== 'usual' && { threshold: thresholds[sensitivity] }), ...(pause !== 'usual' && { silenceMs: silences[pause] }) };
+}
 
 export function readSettings(store: Store | null): Settings {
   const get = (key: string): string => {
@@ -35,6 +53,8 @@ export function readSettings(store: Store | null): Settings {
     voice: get('voice'),
     speak: get('speak') !== 'no',
     handsFree: get('handsFree') === 'yes',
+    sensitivity: oneOf(['high', 'low'], get('sensitivity')),
+    pause: oneOf(['short', 'long'], get('pause')),
   };
 }
 
@@ -47,6 +67,8 @@ export function writeSettings(store: Store | null, settings: Settings): void {
     store?.setItem('vela.voice', settings.voice);
     store?.setItem('vela.speak', settings.speak ? 'yes' : 'no');
     store?.setItem('vela.handsFree', settings.handsFree ? 'yes' : 'no');
+    store?.setItem('vela.sensitivity', settings.sensitivity);
+    store?.setItem('vela.pause', settings.pause);
   } catch {
     // They hold until the page is closed.
   }

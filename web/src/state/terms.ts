@@ -1,4 +1,4 @@
-import type { SessionStartPayloadV2 } from '@vela/protocol';
+import type { SessionStartPayloadV2, VAD } from '@vela/protocol';
 import { soundRate } from '../audio/playback';
 import type { Session } from '../client/client';
 
@@ -10,6 +10,8 @@ export interface Wanted {
   sound(): boolean;
   /** Whether the gateway is to hear where speech begins and ends. */
   detection(): boolean;
+  /** How, where it is to be other than the gateway has it. */
+  vad(): VAD;
   /** Whether there is nothing in the way of asking. */
   free(): boolean;
   /** The gateway will not listen by itself. */
@@ -21,6 +23,7 @@ export class Terms {
   #session: Session;
   #wanted: Wanted;
   #soundAsked = false; // whether this session was asked for the sound that it began without
+  #vad: string | null = null; // how this session was asked to hear that; null: not yet
   #asking: { id: string; settings: SessionStartPayloadV2 } | null = null; // what the session is asked for, until it answers
 
   constructor(session: Session, wanted: Wanted) {
@@ -36,8 +39,15 @@ export class Terms {
       this.#ask({ audio: { output: soundFormat } });
       return;
     }
-    const turnDetection = this.#wanted.detection() ? 'vad' : 'none';
-    if (turnDetection !== terms.turnDetection) this.#ask({ turnDetection });
+    const detects = this.#wanted.detection();
+    const turnDetection = detects ? 'vad' : 'none';
+    const vad = this.#wanted.vad();
+    const asked = JSON.stringify(vad);
+    // A session that was taken up again may have it from before.
+    this.#vad ??= Object.entries(vad).every(([name, value]) => terms.vad?.[name as keyof VAD] === value) ? asked : null;
+    if (turnDetection === terms.turnDetection && (!detects || this.#vad === asked)) return;
+    if (detects) this.#vad = asked;
+    this.#ask({ turnDetection, ...(detects && asked !== '{}' && { vad }) });
   }
 
   #ask(settings: SessionStartPayloadV2): void {
@@ -51,7 +61,10 @@ export class Terms {
     const { settings } = this.#asking;
     this.#asking = null;
     const later = code === 'turn_in_flight' || code === 'mocked_turn_in_flight';
-    if (later) this.#soundAsked &&= !settings.audio;
+    if (later) {
+      this.#soundAsked &&= !settings.audio;
+      this.#vad = null;
+    }
     else if (settings.turnDetection === 'vad') this.#wanted.notDetecting();
     return later;
   }
@@ -64,5 +77,6 @@ export class Terms {
   /** Another session begins, which was asked for nothing yet. */
   renew(): void {
     this.#soundAsked = false;
+    this.#vad = null;
   }
 }
