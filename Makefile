@@ -67,6 +67,9 @@ test-e2e: build bin/livekit-server e2e/node_modules ## The built program from ou
 e2e-openclaw: build ## The built program against the real OpenClaw, which is installed first: 850 MB, some minutes
 	cd e2e && $(GO) run ./openclaw -results openclaw/RESULTS.md
 
+e2e-claude: build ## The built program's hooks in the real Claude Code, which is installed first
+	cd e2e && $(GO) run ./claude -results claude/RESULTS.md
+
 bench: build e2e/node_modules $(if $(filter opus,$(TAGS)),bin/livekit-server) ## Measure beside a bare server, and print ratios
 	cd e2e && $(GO) build -tags '$(TAGS)' -o ../bin/ ./bench/...
 	./bin/bench -vela bin/vela -bare bin/bare -model bin/model -speech bin/speech

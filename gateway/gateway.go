@@ -4,12 +4,18 @@
 //
 // The packages below: server is HTTP and the socket, room is LiveKit's rooms, bus keeps conversations and signals, auth
 // knows who may come in, cert has the certificate, pipeline is what signals set off, source and discovery who else there
-// is to listen to, tap how Claude Code and other programs are listened to and midi how devices are, feed who follows
-// signals and webhook one who is told of them; client is the protocol's client in Go, script the scripted turns. The
-// files here: engines.go is who hears, detectors.go what tells speech from silence, agents.go who answers, offered.go who
-// might, and file.go the vela.yaml that says so, kept.go what outlives the process, rooms.go where LiveKit is, signals.go,
-// follow.go and run.go the way of signals, who follows them and what they set off, sources.go and taps.go who else there
-// is to listen to, journal.go and telemetry.go what is written down, listen.go where a gateway may listen.
+// is to listen to, tap how Claude Code and other programs are listened to and midi how devices are, watch tells when a
+// folder changes, feed who follows signals and webhook one who is told of them; client is the protocol's client in Go,
+// script the scripted turns.
+//
+// The files here: file.go reads vela.yaml, and file_agents.go, file_mcp.go, file_speech.go and file_yaml.go have its parts.
+// agents.go is who answers, agents_make.go makes them of the file, agents_report.go says whether they are there and
+// agents_absent.go stands for one that is not; offered.go is who might answer without a file, found.go what runs on this
+// machine. ears.go, voices.go and detectors.go are who recognises, who speaks and what tells speech from silence, engines.go
+// and sherpa.go what of that works in this process, and hear.go asks the ears alone. kept.go is what outlives the process,
+// rooms.go where LiveKit is, signals.go, follow.go and run.go the way of signals, who follows them and what they set off,
+// sources.go and taps.go who else there is to listen to, journal.go and telemetry.go what is written down, listen.go where
+// a gateway may listen.
 package gateway
 
 import (

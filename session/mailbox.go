@@ -93,7 +93,7 @@ func (s *Session) Receive(ctx context.Context, p Peer, id string, m protocol.Mes
 // Audio is speech as it came in a binary message, in the format agreed; a room sends none other, whatever was agreed about
 // its framing. Whoever hands it to Receive lets go of PCM.
 type Audio struct {
-	PCM  []byte
+	PCM  []byte    // as it was on the wire: little-endian mono PCM16 at [speech.Rate], or one packet of Opus
 	Pays Allowance // what it is taken from; nil: the session's
 }
 

@@ -49,7 +49,7 @@ const (
 
 // Config is what a session is made of. Everything but ID and Mock has a zero value that works.
 type Config struct {
-	ID string
+	ID string // names the session in events, logs and the store; unique while it is kept
 
 	// Version is that of the protocol, 1 unless given. In version 1 a session ends with its last peer, and its clients
 	// see nothing of version 2.
@@ -107,14 +107,14 @@ type Config struct {
 
 // NamedVoice is a voice as clients know it.
 type NamedVoice struct {
-	Name        string // what session.start asks for
-	Synthesizer Synthesizer
+	Name        string      // what session.start asks for
+	Synthesizer Synthesizer // serves all sessions at once
 }
 
 // NamedEngine is an agent as clients know it.
 type NamedEngine struct {
-	Name   string // what session.start asks for
-	Engine turn.Engine
+	Name   string      // what session.start asks for
+	Engine turn.Engine // serves all sessions at once
 
 	// Ponder is what is shown in turn while the agent is silent, as a status: the first phrase at once, another every
 	// 3 s. None: nothing is shown.

@@ -1,6 +1,6 @@
 // Package turn is the vocabulary of one exchange: a [Request] that a person made goes to an [Engine], which answers
 // with a stream of signals. Every kind of agent is an Engine in a package below this one; package enginetest is the
-// suite that each of them passes.
+// suite that each of them passes. Start at [Engine].
 //
 // The package does no IO and starts no goroutine.
 package turn

@@ -162,8 +162,8 @@ func (c *Client) SendBinary(ctx context.Context, data []byte) error {
 
 // Raw is one message as it came.
 type Raw struct {
-	Data   []byte
-	Binary bool
+	Data   []byte // the caller's own
+	Binary bool   // whether it is a binary message; else a text
 }
 
 // ReceiveRaw waits for the next message, whatever it is. The end of the connection is a [*CloseError].

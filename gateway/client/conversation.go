@@ -17,7 +17,7 @@ type ConversationOptions struct {
 	Options // Subprotocols is not looked at: it takes version 2
 
 	Settings protocol.SessionStart // what to begin with
-	Backoff  Backoff
+	Backoff  Backoff               // how it tries again when the connection is lost
 	// Watch is told of the connection, from the goroutine that receives. It must not call Receive or Close.
 	Watch func(Status)
 

@@ -52,15 +52,6 @@ func (c Clause) MarshalJSON() ([]byte, error) {
 	return c.text, nil
 }
 
-// ParseClause reads a clause that stands by itself. Its error says what is wrong.
-func ParseClause(text []byte) (Clause, error) {
-	if !json.Valid(text) {
-		return Clause{}, errors.New("a clause is an object or a list of objects")
-	}
-	c := Clause{text: bytes.Clone(text)}
-	return c, c.compile()
-}
-
 // Holds says whether a clause means this signal.
 func (c *Clause) Holds(r signal.Raw) bool { return c.holds(sample{r.Type, r.Payload}) }
 

@@ -6,9 +6,9 @@ import "encoding/json"
 type (
 	// TaskDispatch says that a task was given to an agent.
 	TaskDispatch struct {
-		TaskID      string `json:"taskId"`
-		From        string `json:"from"`
-		To          string `json:"to"`
+		TaskID      string `json:"taskId"` // ties it to the [Completion] of the task
+		From        string `json:"from"`   // who gives it, by name
+		To          string `json:"to"`     // which agent gets it, by its id
 		Description string `json:"description,omitempty"`
 	}
 
@@ -32,7 +32,7 @@ type (
 	// TokenUsage says what a request to a model took.
 	TokenUsage struct {
 		AgentID          string  `json:"agentId"`
-		PromptTokens     int     `json:"promptTokens"`
+		PromptTokens     int     `json:"promptTokens"` // with what of them a cache held
 		CompletionTokens int     `json:"completionTokens"`
 		Model            string  `json:"model,omitempty"`
 		Cost             float64 `json:"cost,omitempty"` // US dollars
@@ -49,14 +49,14 @@ type (
 	// Error says that something went wrong.
 	Error struct {
 		AgentID  string   `json:"agentId,omitempty"`
-		Code     string   `json:"code,omitempty"`
-		Message  string   `json:"message"`
+		Code     string   `json:"code,omitempty"` // the source's own
+		Message  string   `json:"message"`        // for people
 		Severity Severity `json:"severity"`
 	}
 
 	// Completion says that a task is over.
 	Completion struct {
-		TaskID  string `json:"taskId"`
+		TaskID  string `json:"taskId"` // in a turn: the turn's id
 		AgentID string `json:"agentId,omitempty"`
 		Success bool   `json:"success"`
 		Result  string `json:"result,omitempty"`
@@ -67,7 +67,7 @@ type (
 		AgentID     string      `json:"agentId"`
 		Content     string      `json:"content"`
 		ContentType ContentType `json:"contentType,omitempty"` // empty counts as text
-		Index       int         `json:"index,omitempty"`
+		Index       int         `json:"index,omitempty"`       // of the piece in its text, from 0
 	}
 
 	// Thinking is the next piece of an agent's reasoning, which is not part of its answer.
@@ -81,7 +81,7 @@ type (
 type (
 	// UserClick is a click on an entity.
 	UserClick struct {
-		Target   string `json:"target"`
+		Target   string `json:"target"` // the entity's id
 		Position *Point `json:"position,omitempty"`
 	}
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"time"
 
@@ -99,14 +98,6 @@ func (c *sayCmd) Run(ctx context.Context, io streams) (err error) {
 		heard.cut()
 	}
 	return err
-}
-
-// authorization is for a gateway that asks who we are. A token stands in no flag, where other users could see it.
-func authorization() http.Header {
-	if token := os.Getenv("VELA_TOKEN"); token != "" {
-		return http.Header{"Authorization": {"Bearer " + token}}
-	}
-	return nil
 }
 
 // readSpeech reads a WAV file, or standard input for -, as mono samples at [speech.Rate].

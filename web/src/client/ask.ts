@@ -7,10 +7,13 @@ export interface Asker {
   fetch?: typeof fetch;
 }
 
+/** What is asked. */
 export interface Request {
+  /** GET, unless given. */
   method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Sent as JSON. */
   body?: unknown;
+  /** How long the answer may take; 10 s, unless given. */
   withinMs?: number;
 }
 

@@ -8,6 +8,7 @@ import { Line, offer, provenAfter, readyWithin, systemTimers, type OpenSocket, t
 import { Marks } from './marks';
 import { dropTicket, keepTicket, takeTicket, type Store, type Ticket } from './ticket';
 
+/** How to reach a gateway in version 2, and who is told what happens. */
 export interface ClientOptions {
   /** The address, asked for at each try. */
   url(): string;

@@ -19,6 +19,7 @@ export type Cause =
 /** The code of an error that has no code, and whose words are all there is. */
 export const saidOnly = 'said';
 
+/** How the connection is, and why. */
 export interface ConnectionStatus {
   state: ConnectionState;
   cause: Cause | null;
@@ -30,6 +31,7 @@ export interface ConnectionStatus {
   word?: string;
 }
 
+/** How to reach a gateway in version 1, and who is told what happens. */
 export interface ConnectionOptions {
   /** The address, asked for at each try. */
   url(): string;

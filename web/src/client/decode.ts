@@ -10,6 +10,7 @@ export type Decoded =
   | { kind: 'malformed'; why: string };
 
 type Payload = Record<string, unknown>;
+/** Says whether a payload has what its type needs; more than that may be in it. */
 export type Shape = (payload: Payload) => boolean;
 
 const states: Record<State, true> = { idle: true, listening: true, thinking: true, speaking: true };
@@ -31,6 +32,7 @@ export const shapes: Record<ServerEvent['type'], Shape> = {
     (p.retryable === undefined || typeof p.retryable === 'boolean'),
 };
 
+/** Whether a value is a JSON object; an array is none. */
 export function isObject(value: unknown): value is Payload {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -62,6 +64,7 @@ export function decode(data: unknown): Decoded {
   return { kind: 'event', event: { type, payload } as ServerEvent };
 }
 
+/** The text of a message of version 1. */
 export function encode(event: ClientEvent): string {
   return JSON.stringify({ type: event.type, payload: event.payload });
 }

@@ -72,6 +72,7 @@ export function decode2(data: unknown): Decoded2 {
   return { kind: 'event', event: { type, payload, ...(seq !== null && { seq }), ...ts } as ServerEventV2, seq };
 }
 
+/** The text of a message of version 2; an error that is an answer to it has its id as `ref`. */
 export function encode2(event: ClientEventV2, id: string): string {
   return JSON.stringify({ type: event.type, payload: event.payload, id });
 }

@@ -1,3 +1,4 @@
+/** What answers: the fixed turns of version 1, or an agent in version 2. */
 export type Turns = 'deterministic' | 'agent';
 
 /** A part of the gateway that may or may not be there: an agent, a recogniser, a voice. */
@@ -58,6 +59,7 @@ export function readEngines(value: unknown): Engines | null {
     : null;
 }
 
+/** A kind of turns by its name; null for any other value. */
 export function readTurns(value: unknown): Turns | null {
   return value === 'agent' || value === 'deterministic' ? value : null;
 }

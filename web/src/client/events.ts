@@ -14,6 +14,7 @@ export interface ServerSent {
 /** How it goes with a stream. One that is refused is not tried again. */
 export type Following = { state: 'off' } | { state: 'connecting' } | { state: 'open' } | { state: 'waiting'; retryAt: number } | { state: 'refused'; words: string };
 
+/** Which stream to follow, and who is told of it. */
 export interface EventStreamOptions {
   url: string;
   token(): string | null;

@@ -9,8 +9,11 @@ export interface Socket {
   close(code?: number, reason?: string): void;
 }
 
+/** The clock and its timers; a test hands in its own. */
 export interface Timers {
+  /** Unix time in ms. */
   now(): number;
+  /** Returns what clear() takes. */
   set(run: () => void, ms: number): unknown;
   clear(id: unknown): void;
 }
@@ -20,6 +23,7 @@ export type OpenSocket = (url: string, protocols: string[]) => Socket;
 
 const openSocket: OpenSocket = (url, protocols) => new WebSocket(url, protocols) as unknown as Socket;
 
+/** Those of the browser. */
 export const systemTimers: Timers = {
   now: () => Date.now(),
   set: (run, ms) => setTimeout(run, ms),

@@ -68,6 +68,7 @@ export interface Transcription {
 /** Why a room is not there any more, or never was. */
 export type Left = 'lost' | 'refused' | 'unreachable' | 'elsewhere' | 'removed' | 'closed';
 
+/** What happens in a room that was joined. */
 export interface RoomEvents {
   /** Who answers here now; null when nobody does any more. */
   onAgent(agent: RoomAgent | null): void;
@@ -99,6 +100,7 @@ export interface JoinedRoom {
 /** Joins a room. It throws a RoomError, and calls no event before it has returned. */
 export type JoinRoom = (admission: Admission, events: RoomEvents) => Promise<JoinedRoom>;
 
+/** A room could not be joined; its reason is `why`, and its words are for a log. */
 export class RoomError extends Error {
   constructor(readonly why: Left) {
     super(`room: ${why}`);
@@ -113,6 +115,7 @@ export interface Words {
   final: boolean;
 }
 
+/** A session in a room has no address and no socket: it has a place, and an admission to it. */
 export interface RoomClientOptions extends Omit<ClientOptions, 'url' | 'socket' | 'storage'> {
   place(): Place;
   admit(place: Place, token: string | null): Promise<Admission | Refusal>;

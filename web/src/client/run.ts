@@ -8,6 +8,7 @@ export interface Wiring {
   bindings: readonly Binding[];
 }
 
+/** Where signals lead to: from a source or a type to a type or a choreography, each named by its zone and id, through the filters in their order. */
 export interface Wire {
   id: string;
   fromZone: string;
@@ -20,6 +21,7 @@ export interface Wire {
 /** One filter of a chain. Its other fields go by its type. */
 export type Filter = { type: string } & Record<string, unknown>;
 
+/** What is performed when a signal of the type `on` comes. */
 export interface Choreography {
   id: string;
   on: string;
@@ -28,6 +30,7 @@ export interface Choreography {
   when: unknown;
 }
 
+/** What signals make of a property of an entity on the stage. */
 export interface Binding {
   id: string;
   entity: string;
@@ -109,10 +112,12 @@ export function readRun(value: unknown): Run | null {
   };
 }
 
+/** The wiring in force, for readWiring(). */
 export function askWiring(asker: Asker): Promise<Answer> {
   return ask(asker, '/api/wiring');
 }
 
+/** How the run goes, for readRun(). */
 export function askRun(asker: Asker): Promise<Answer> {
   return ask(asker, '/api/run');
 }
@@ -120,6 +125,7 @@ export function askRun(asker: Asker): Promise<Answer> {
 /** Where what comes out of a run is told. */
 export const commandStream = '/__commands__/stream';
 
+/** Starts or stops the run; answers as askRun(). */
 export function switchRun(asker: Asker, running: boolean): Promise<Answer> {
   return ask(asker, '/api/run', { method: 'POST', body: { running } });
 }

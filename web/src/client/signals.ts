@@ -1,6 +1,7 @@
 import type { ServerEventV2, SignalPayload, SignalSubscribePayload } from '@vela/protocol';
 import type { Client } from './client';
 
+/** Who is told of the signals that are followed. */
 export interface SignalsOptions {
   /** One signal. Their order is that of the gateway; among the events of the session they have no place. */
   onSignal(signal: SignalPayload): void;

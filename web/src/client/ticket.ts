@@ -7,6 +7,7 @@ export interface Ticket {
   windowMs: number;
 }
 
+/** Where tickets lie: the tab's own storage. */
 export type Store = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 const key = 'vela.session';
@@ -25,6 +26,7 @@ export function takeTicket(store: Store | null): Ticket | null {
   }
 }
 
+/** Keeps a ticket for whoever loads the page in this tab next. */
 export function keepTicket(store: Store | null, { token, after, windowMs }: Ticket): void {
   try {
     store?.setItem(key, JSON.stringify({ token, after, windowMs }));
@@ -33,6 +35,7 @@ export function keepTicket(store: Store | null, { token, after, windowMs }: Tick
   }
 }
 
+/** The session is over: nobody takes it up. */
 export function dropTicket(store: Store | null): void {
   try {
     store?.removeItem(key);
