@@ -21,11 +21,13 @@ const phone = new Phone(timers, tabStorage, location.search, newIdentity);
 
 let client!: RoomClient;
 
-/** Asks who else there is, for their names as well. */
-function look(): void {
+/** Asks who else there is, for their names as well. Who has just come may get no answer yet, and asks again. */
+function look(again = 3): void {
   void client.sources().then((sources) => {
     phone.sources.value = sources;
     app.names.value = new Map(sources.map((s) => [s.id, s.name]));
+    const nameless = phone.follow.value?.some((id) => !app.names.value.has(id));
+    if (nameless && again > 0) timers.set(() => look(again - 1), 2000);
   });
 }
 
@@ -80,7 +82,7 @@ render(
         app.endSession();
         phone.leave();
       },
-      look,
+      look: () => look(),
       follow: (id, on) => void phone.choose(id, on, (sources) => client.follow(sources)),
     }}
   />,
