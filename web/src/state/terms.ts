@@ -12,6 +12,8 @@ export interface Wanted {
   detection(): boolean;
   /** Whether there is nothing in the way of asking. */
   free(): boolean;
+  /** The sources whose agents it is to show, by their ids. */
+  follow(): readonly string[];
   /** The gateway will not listen by itself. */
   notDetecting(): void;
 }
@@ -21,6 +23,7 @@ export class Terms {
   #session: Session;
   #wanted: Wanted;
   #soundAsked = false; // whether this session was asked for the sound that it began without
+  #followed = ''; // the sources that this session was asked to follow, a line each
   #asking: { id: string; settings: SessionStartPayloadV2 } | null = null; // what the session is asked for, until it answers
 
   constructor(session: Session, wanted: Wanted) {
@@ -37,7 +40,11 @@ export class Terms {
       return;
     }
     const turnDetection = this.#wanted.detection() ? 'vad' : 'none';
-    if (turnDetection !== terms.turnDetection) this.#ask({ turnDetection });
+    if (turnDetection !== terms.turnDetection) return this.#ask({ turnDetection });
+    const follow = this.#wanted.follow();
+    if (!terms.features?.includes('signals') || follow.join('\n') === this.#followed) return; // what others asked for stays
+    this.#followed = follow.join('\n');
+    this.#ask({ follow: [...follow] });
   }
 
   #ask(settings: SessionStartPayloadV2): void {
@@ -51,8 +58,10 @@ export class Terms {
     const { settings } = this.#asking;
     this.#asking = null;
     const later = code === 'turn_in_flight' || code === 'mocked_turn_in_flight';
-    if (later) this.#soundAsked &&= !settings.audio;
-    else if (settings.turnDetection === 'vad') this.#wanted.notDetecting();
+    if (later) {
+      this.#soundAsked &&= !settings.audio;
+      if (settings.follow) this.#followed = '\n'; // which is none
+    } else if (settings.turnDetection === 'vad') this.#wanted.notDetecting();
     return later;
   }
 
@@ -64,5 +73,6 @@ export class Terms {
   /** Another session begins, which was asked for nothing yet. */
   renew(): void {
     this.#soundAsked = false;
+    this.#followed = '';
   }
 }
