@@ -52,7 +52,12 @@ async function watch(t, view, options = {}) {
   return {
     ...visited,
     text,
-    reads: (selector, wanted) => eventually(async () => assert.match(await text(selector), wanted)),
+    reads: (selector, wanted) =>
+      eventually(async () => {
+        const read = await text(selector);
+        const below = await page.locator('.foot').allInnerTexts(); // it says whether the list is held, and why
+        assert.match(read, wanted, `${selector} is ${JSON.stringify(read)}, want ${wanted}; below it stands ${JSON.stringify(below)}`);
+      }),
     /** The rows that are drawn, from top to bottom: type, summary and how often. */
     rows: () =>
       page.evaluate(() =>
