@@ -21,9 +21,7 @@ type agents struct {
 	tasks   []func(context.Context) // run beside the gateway
 	stops   []func()                // called in the reverse order when nobody asks any agent any more
 
-	asking chan struct{} // of size 1, full while the agents are asked whether they are there
-	found  AgentsReport
-	until  time.Time // found is good so long
+	recent recent[AgentsReport]
 }
 
 // made is one agent.
@@ -40,7 +38,7 @@ type made struct {
 // makeAgents makes the agents of the file, or the built-in one where it has none. An agent that cannot be asked, because
 // the variable with its key is empty, is made all the same: it says so when it is asked.
 func makeAgents(f File, log *slog.Logger) (*agents, error) {
-	m := &maker{File: f, log: log, agents: &agents{asking: make(chan struct{}, 1)}, files: map[string][]tool.Tool{}}
+	m := &maker{File: f, log: log, agents: &agents{recent: newRecent[AgentsReport]()}, files: map[string][]tool.Tool{}}
 	if len(f.agents) == 0 {
 		m.File.agents = []spec{&echoAgent{Common: agentHead{name: echo.AgentID, Kind: "echo", Label: echo.Label}}}
 	}

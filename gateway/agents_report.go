@@ -42,23 +42,8 @@ func (g *Gateway) Probe(ctx context.Context) (agents AgentsReport, servers []Eng
 // probeTime bounds how long an agent is asked whether it is there.
 const probeTime = 3 * time.Second
 
-// reportKept is how long what the agents said is shown to everybody who wants to know.
-const reportKept = 5 * time.Second
-
-// lately is what [agents.report] has found in the last seconds, so that no number of callers makes more requests to
-// anybody's server than one. Callers wait for the one that asks, which takes up to 3 s.
-func (a *agents) lately(ctx context.Context) AgentsReport {
-	a.asking <- struct{}{}
-	defer func() { <-a.asking }()
-	if time.Now().Before(a.until) {
-		return a.found
-	}
-	found := a.report(ctx)
-	if ctx.Err() == nil { // else it says no more than that the caller has gone
-		a.found, a.until = found, time.Now().Add(reportKept)
-	}
-	return found
-}
+// lately is what [agents.report] has found in the last seconds. Callers wait for the one that asks, which takes up to 3 s.
+func (a *agents) lately(ctx context.Context) AgentsReport { return a.recent.lately(ctx, a.report) }
 
 // report asks all agents at once whether they are there. One that is only offered, and has never been there, is left out.
 func (a *agents) report(ctx context.Context) AgentsReport {

@@ -78,7 +78,7 @@ agents:
 func TestWhoeverAsksForAgentsAsksTheirServersRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var probes atomic.Int32
-		a := &agents{asking: make(chan struct{}, 1), list: []*made{{name: "a", probe: func(ctx context.Context) error {
+		a := &agents{recent: newRecent[AgentsReport](), list: []*made{{name: "a", probe: func(ctx context.Context) error {
 			probes.Add(1)
 			select {
 			case <-time.After(time.Second):

@@ -56,6 +56,7 @@ func makeEars(f File, local *engines, log *slog.Logger) (*ears, error) {
 			return nil, fmt.Errorf("%s: ear %d: %w", f.at(spec.line), i+1, err)
 		default:
 			e.list = append(e.list, func() session.Transcriber { return t })
+			engine.probe = t.Probe
 		}
 		e.report = append(e.report, engine)
 	}
@@ -94,7 +95,13 @@ func (e *ears) plain() bool {
 	return !slices.ContainsFunc(e.report, func(r Engine) bool { return r.Name != "pocketsphinx" })
 }
 
-func (e earSpec) make(log *slog.Logger) (session.Transcriber, error) {
+// served is a recogniser that is a server.
+type served interface {
+	session.Transcriber
+	Probe(context.Context) error
+}
+
+func (e earSpec) make(log *slog.Logger) (served, error) {
 	key, err := secret(e.KeyEnv)
 	if err != nil {
 		return nil, err

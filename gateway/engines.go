@@ -44,12 +44,15 @@ type Engine struct {
 	Offered   bool   `json:"offered,omitempty"` // it runs on this machine, and is not used unless the file names it
 
 	Cause error `json:"-"` // the same as Why, for whoever runs the gateway; nil where Why is all there is to say
+
+	probe func(context.Context) error // asks a server whether it is there; nil for what is none
 }
 
-// Report says which engines this gateway has. It looks for better ears on this machine, which takes up to 0.3 s, unless it has a
-// moment ago, or some are named.
+// Report says which engines this gateway has, and asks those that are servers whether they are there, which takes up to 3 s, unless
+// it has a moment ago. Where none are named it looks for better ears on this machine, which takes up to 0.3 s.
 func (g *Gateway) Report(ctx context.Context) Report {
-	ears := g.ears.report
+	speech := g.spoken.lately(ctx, g.askSpeech)
+	ears := speech.ears
 	if g.ears.plain() {
 		ears = withOffers(ears, g.finder.lately(ctx))
 	}
@@ -58,7 +61,7 @@ func (g *Gateway) Report(ctx context.Context) Report {
 		Agent:       g.agents.first(),
 		Transcriber: firstThere(ears),
 		Ears:        ears,
-		Voices:      g.voices.report,
+		Voices:      speech.voices,
 		Detectors:   g.detects.report(),
 		Opus:        g.describeOpus(),
 	}

@@ -80,8 +80,14 @@ func parseFile(text []byte) (File, error) {
 		VAD     vadSpec     `yaml:"vad"`
 		LiveKit liveKitSpec `yaml:"livekit"`
 	}
-	if err := yaml.UnmarshalWithOptions(text, &top, yaml.Strict()); err != nil {
-		return File{}, inLine(err)
+	root, err := document(text)
+	if err != nil {
+		return File{}, err
+	}
+	if root != nil {
+		if err := yaml.NodeToValue(root, &top, yaml.Strict()); err != nil {
+			return File{}, inLine(err)
+		}
 	}
 	f := File{mcp: map[string]mcpServer{}, ears: top.Ears, voices: top.Voices, livekit: top.LiveKit}
 	for _, node := range top.MCP {

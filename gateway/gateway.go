@@ -86,6 +86,7 @@ type Gateway struct {
 	agents   *agents
 	ears     *ears
 	voices   *voices
+	spoken   recent[spoken] // what of both is there
 	finder   *finder
 	codec    speech.Codec // nil where Opus is not in the build
 	sessions *session.Metrics
@@ -129,6 +130,7 @@ func New(cfg Config) (_ *Gateway, err error) {
 		sessions: session.NewMetrics(registry),
 		flow:     bus.NewMetrics(registry),
 		finder:   newFinder(),
+		spoken:   newRecent[spoken](),
 	}
 	g.signals = &signals{log: cfg.Log.With("component", "signals"), feed: feed.New(feed.NewMetrics(registry))}
 	if g.signals.run, err = newRun(cfg.Wiring, g.signals.log); err != nil {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"vela/session"
@@ -172,6 +174,47 @@ voices:
 	}
 	if samples != 240 {
 		t.Errorf("%d samples were spoken", samples)
+	}
+}
+
+// A server that is named and is not there, or does not take the key, is said to be so before anybody speaks; and is asked once
+// in five seconds.
+func TestSpeechServersAreAsked(t *testing.T) {
+	t.Setenv("SPEECH_KEY", "sk-wrong")
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	var asked atomic.Int64
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.Header.Get("Authorization") != "Bearer sk-right" {
+			http.Error(w, r.Header.Get("Authorization"), http.StatusUnauthorized)
+		}
+	}))
+	defer refuses.Close()
+	f, err := parseFile([]byte(`
+ears:
+  - {kind: whisper, url: "` + gone.URL + `"}
+  - {kind: openai, url: "` + refuses.URL + `/v1", model: whisper-1, key_env: SPEECH_KEY}
+voices:
+  - {kind: piper, url: "` + gone.URL + `"}
+  - {kind: openai, url: "` + refuses.URL + `/v1", model: tts-1, voice: alloy, key_env: SPEECH_KEY}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(Config{Agents: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := g.Report(t.Context())
+	for i, e := range append(slices.Clone(r.Ears), r.Voices...) {
+		if want := []string{"cannot be reached", "does not accept the gateway's key"}[i%2]; e.Available || !strings.Contains(e.Why, want) || e.Cause == nil || strings.Contains(fmt.Sprint(e.Cause, e.Why), "sk-wrong") {
+			t.Errorf("%s is said to be %+v, want %q", e.Name, e, want)
+		}
+	}
+	g.Report(t.Context())
+	if n := asked.Load(); n != 2 {
+		t.Errorf("two servers that were asked twice within five seconds got %d requests", n)
 	}
 }
 

@@ -107,9 +107,19 @@ func (v voiceSpec) server(e *Engine, log *slog.Logger) (session.Synthesizer, err
 		if v.Speed > 0 {
 			voice.LengthScale = 1 / v.Speed
 		}
-		return speechserver.NewPiperSynthesizer(cfg, voice)
+		s, err := speechserver.NewPiperSynthesizer(cfg, voice)
+		if err != nil {
+			return nil, err
+		}
+		e.probe = s.Probe
+		return s, nil
 	}
-	return speechserver.NewOpenAISynthesizer(cfg, speechserver.OpenAIVoice{Model: v.Model, Voice: v.Voice, Rate: v.Rate, Speed: v.Speed})
+	s, err := speechserver.NewOpenAISynthesizer(cfg, speechserver.OpenAIVoice{Model: v.Model, Voice: v.Voice, Rate: v.Rate, Speed: v.Speed})
+	if err != nil {
+		return nil, err
+	}
+	e.probe = s.Probe
+	return s, nil
 }
 
 // withoutPath leaves out what the system says of flite.

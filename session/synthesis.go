@@ -27,7 +27,7 @@ const maxPiece = 1 << 16
 // piece is one thing that the synthesizer makes of a sentence, or that it has ended.
 type piece struct {
 	chunk speech.Chunk
-	ended bool      // the sentence; with err: broken off, some of it has been made
+	ended bool      // the sentence; with err: it broke off, some of it has been made
 	err   error     // of the voice that spoke
 	last  bool      // with err: there is no other voice
 	at    time.Time // when it was made
@@ -50,7 +50,7 @@ func (v *voice) run(ctx context.Context, voices []Synthesizer) {
 	}
 }
 
-// sentence speaks one; a voice that fails is not used again in this answer. It is false once nobody listens.
+// sentence speaks one; a voice that fails is not used again in this answer, and the next one says the whole sentence. It is false once nobody listens.
 func (v *voice) sentence(ctx context.Context, text string, voices *[]Synthesizer) bool {
 	for len(*voices) > 0 {
 		begun, err := v.speak(ctx, (*voices)[0], text)
@@ -63,9 +63,6 @@ func (v *voice) sentence(ctx context.Context, text string, voices *[]Synthesizer
 		*voices = (*voices)[1:]
 		if !v.hand(ctx, piece{err: err, last: len(*voices) == 0, ended: begun}) {
 			return false
-		}
-		if begun {
-			return true // half of it has been heard: the next voice goes on with the next sentence
 		}
 	}
 	return v.hand(ctx, piece{ended: true})

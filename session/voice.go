@@ -47,7 +47,7 @@ type voice struct {
 
 	words  []word
 	told   int // words whose text has been sent
-	marked int // words of sentences that have ended
+	marked int // words whose place is certain: of sentences that have ended, and what was heard of one that broke off
 
 	sent, played int
 	acked        bool        // something has been
@@ -189,21 +189,27 @@ func (v *voice) begin() {
 	v.mark(func(bytes, of int) int { return length * bytes / of })
 }
 
-// end marks them by how long the sentence has become. Of one that was broken off it is not known how long it would have
-// been: what there was no sound for is shown where it ends.
-func (v *voice) end(broken bool) {
+// again is for a sentence that broke off: the next voice says it from its beginning. What was made of it and not sent, nobody
+// hears; the words that were in what was sent stay where they were said first.
+func (v *voice) again() {
+	if len(v.spoken) == 0 { // only in a journal that was tampered with
+		return
+	}
+	v.pcm = v.pcm[:min(len(v.pcm), max(0, v.begun-v.sent))]
+	v.resample, v.in = nil, 0
+	for v.marked < len(v.words) && v.words[v.marked].at <= v.made() {
+		v.marked++
+	}
+	v.begin()
+}
+
+// end marks them by how long the sentence has become.
+func (v *voice) end() {
 	if v.resample != nil {
 		v.pcm = v.resample.Flush(v.pcm)
 	}
 	length := v.made() - v.begun
-	if broken {
-		for i := range v.words[v.marked:] {
-			w := &v.words[v.marked+i]
-			w.at = min(w.at, v.made())
-		}
-	} else {
-		v.mark(func(bytes, of int) int { return length * bytes / of })
-	}
+	v.mark(func(bytes, of int) int { return length * bytes / of })
 	v.marked = len(v.words)
 	v.spoken = v.spoken[1:]
 	if len(v.spoken) > 0 {
@@ -217,9 +223,15 @@ func (v *voice) end(broken bool) {
 func (v *voice) mark(at func(bytes, of int) int) {
 	sentence := v.spoken[0]
 	v.words = v.words[:v.marked]
+	said := 0 // how much of the text a voice that failed has said
+	if v.marked > 0 {
+		said = v.words[v.marked-1].end
+	}
 	text := sentence.Text
 	for end := range wordEnds(text) {
-		v.words = append(v.words, word{sentence.Start + end, v.begun + at(end, len(text))})
+		if sentence.Start+end > said {
+			v.words = append(v.words, word{sentence.Start + end, v.begun + at(end, len(text))})
+		}
 	}
 }
 
@@ -290,12 +302,12 @@ func (s *Session) sound(p piece) {
 	case p.err != nil:
 		s.voiceFailed(p)
 	case p.ended && !v.mute:
-		v.end(false)
+		v.end()
 	}
 	s.play()
 }
 
-// voiceFailed tells the client, which goes on with another voice or with text alone.
+// voiceFailed tells the client, which hears another voice from now on, or goes on with text alone.
 func (s *Session) voiceFailed(p piece) {
 	v := s.answer.voice
 	if v.mute {
@@ -307,7 +319,7 @@ func (s *Session) voiceFailed(p piece) {
 		words = errVoiceLost
 		v.mute, v.waiting, v.spoken, v.uncut = true, nil, nil, nil // what has been made is still played
 	} else if p.ended {
-		v.end(true)
+		v.again()
 	}
 	s.log.Warn("a voice failed", "error", p.err, "left", !p.last)
 	s.emit(s.wireError(words, protocol.CodeSpeechFailed))

@@ -172,25 +172,47 @@ func TestWhatAVoiceMakesIsBounded(t *testing.T) {
 	})
 }
 
-// Of a sentence that breaks off, no word is heard that cannot have been spoken: half of a sentence has half of its words.
+// A sentence that breaks off is said again by the next voice, from its beginning, and what was made of it and not sent is never heard. Until
+// then no word counts as heard that cannot have been spoken: half of a sentence has half of its words.
 func TestASentenceThatBreaksOff(t *testing.T) {
-	const long = "The tide turns at three and then we sail around the island."
-	for _, voices := range []int{1, 2} {
+	const long, rest = "The tide turns at three and then we sail around the island.", " Be there."
+	breaks := voiceFunc(func(ctx context.Context, _ string, yield func(speech.Chunk, error) bool) {
+		_ = yield(hum(time.Second, 24000), nil) && sleep(ctx, 700*time.Millisecond) == nil && yield(speech.Chunk{}, errors.New("no more"))
+	})
+	for _, c := range []struct {
+		stop   time.Duration
+		voices int
+		heard  string
+	}{
+		{500 * time.Millisecond, 1, "The"},
+		{500 * time.Millisecond, 2, "The"},
+		{900 * time.Millisecond, 1, long + rest}, // all that was shown, as from now on there is no sound
+		{900 * time.Millisecond, 2, "The tide"},  // of the first second, at the slowest that anybody speaks
+		{1900 * time.Millisecond, 2, "The tide turns at"},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			breaks := voiceFunc(func(_ context.Context, text string, yield func(speech.Chunk, error) bool) {
-				_ = yield(hum(time.Second, 24000), nil) && yield(speech.Chunk{}, errors.New("no more"))
-			})
-			p := listener(t, tells(long+" Be there."), []session.Synthesizer{breaks, &drone{rate: 24000}}[:voices]...)
+			p := listener(t, tells(long+rest), []session.Synthesizer{breaks, &drone{rate: 24000}}[:c.voices]...)
 			p.send(typed("when?"))
-			p.play(500 * time.Millisecond)
-			p.send(protocol.ResponseCancel{PlayedMs: 500})
+			p.play(c.stop)
+			p.send(protocol.ResponseCancel{PlayedMs: p.played.Milliseconds()})
 			synctest.Wait()
-			got, _ := last[protocol.ResponseCancelled](p)
-			if want := "The"; voices == 2 && got.HeardText != want || voices == 1 && got.HeardText != long+" Be there." {
-				t.Errorf("%d voices: after half a second %q is heard, want %q", voices, got.HeardText, want)
+			if got, _ := last[protocol.ResponseCancelled](p); got.HeardText != c.heard {
+				t.Errorf("%d voices: after %v %q is heard, want %q", c.voices, c.stop, got.HeardText, c.heard)
 			}
 		})
 	}
+	synctest.Test(t, func(t *testing.T) {
+		p := listener(t, tells(long+rest), breaks, &drone{rate: 24000})
+		p.send(typed("when?"))
+		p.play(20 * time.Second)
+		again := time.Duration(len(long)+len("Be there.")) * 50 * time.Millisecond
+		if sent := p.got - again; sent < 700*time.Millisecond || sent > 1100*time.Millisecond || p.gap {
+			t.Errorf("%v were played, %v more than the whole answer takes", p.got, sent)
+		}
+		if done, ok := last[protocol.ResponseCompleted](p); !ok || done.HeardText != long+rest || p.text != long+rest {
+			t.Errorf("it ended with %+v; %q was told to be spoken", done, p.text)
+		}
+	})
 }
 
 // ticks are how often a session's timer rang, by its journal.

@@ -53,7 +53,7 @@ func TestACutAnswerKeepsNoSound(t *testing.T) {
 func TestNoSilenceBetweenSentences(t *testing.T) {
 	for spoken, want := range map[int]int{2: 0, 1: speech.Count(speech.CodecDelay, 24000)} {
 		v := voice{rate: 24000, packets: encodes{}, spoken: slices.Repeat([]speech.Sentence{{Text: "Ahoy.", Spoken: "Ahoy."}}, spoken), say: make(chan speech.Sentence)}
-		if v.end(false); len(v.pcm) != want {
+		if v.end(); len(v.pcm) != want {
 			t.Errorf("after one of %d sentences: %d samples, want %d", spoken, len(v.pcm), want)
 		}
 	}
@@ -114,7 +114,7 @@ func TestFewSentencesAreCutAhead(t *testing.T) {
 			t.Fatalf("after %d sentences there are no more", n)
 		}
 		v.taken()
-		v.end(false)
+		v.end()
 	}
 	if len(v.waiting) != 0 || len(v.uncut) != 0 || !v.closed {
 		t.Errorf("%d sentences and %d bytes are left; closed: %t", len(v.waiting), len(v.uncut), v.closed)

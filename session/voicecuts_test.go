@@ -39,6 +39,7 @@ type spokenLine struct {
 	start, end int
 	whole      bool
 	wholeAt    time.Time
+	broke      bool
 }
 
 // soloist is one of them. It speaks 50 ms for each byte.
@@ -65,6 +66,9 @@ func (v *soloist) Synthesize(ctx context.Context, text string) iter.Seq2[speech.
 		c.mu.Unlock()
 		for said := 0; left > 0; {
 			if breaks >= 0 && said >= breaks {
+				c.mu.Lock()
+				c.lines[n].broke = true
+				c.mu.Unlock()
 				yield(speech.Chunk{}, errors.New("out of breath"))
 				return
 			}
@@ -103,9 +107,24 @@ func (v *soloist) phrase(ctx context.Context, yield func(speech.Chunk, error) bo
 	}
 }
 
-// heardOf is how much of an answer, in bytes, has been spoken to its end after so many samples from the first of it, by
-// what the voices wrote down: at least, and at most. They differ where a sentence was not yet whole, or became so at this very
-// moment, of which the session need not know: then nobody can say where its words end.
+// skip is the beginning of the line that says again the one in which so many samples have been made, if that broke off: what
+// was left of that then is heard by nobody.
+func (c *choir) skip(made int) (start int, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.lines[:max(0, len(c.lines)-1)] {
+		if l := &c.lines[i]; l.broke && l.start <= made && made < l.end {
+			l.end = made
+			return c.lines[i+1].start, true
+		}
+	}
+	return 0, false
+}
+
+// heardOf is how much of an answer, in bytes, has been spoken to its end when so many samples of all that the voices made
+// have been played, the first of it is given, by what they wrote down: at least, and at most. They differ where a sentence was
+// not yet whole, or became so at this very moment, of which the session need not know: then nobody can say where its words end.
+// A line that broke off is said again.
 func (c *choir) heardOf(text string, first, played int) (least, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,16 +148,17 @@ func (c *choir) heardOf(text string, first, played int) (least, most int) {
 			if end < len(whole) && whole[end] != ' ' || strings.TrimSpace(whole[:end]) == "" {
 				continue
 			}
-			if done := l.start + length*end/len(whole); done <= first+played && done <= l.end {
-				most = at + end
+			if done := l.start + length*end/len(whole); done <= played && done <= l.end {
+				most = max(most, at+end)
 				if sure && known(l) {
-					least = most
+					least = at + end
 				}
 			}
 		}
-		if at += len(whole); l.end <= first+played && !l.whole {
-			most = at // the rest of a sentence that broke off is shown where its sound ends
+		if l.broke {
+			continue
 		}
+		at += len(whole)
 		sure = sure && known(l)
 	}
 	return least, most
@@ -151,6 +171,7 @@ type played struct {
 	told    strings.Builder
 	first   int // number of its first sample; -1 before
 	phrases []span
+	skips   []skip
 	got     int // samples
 	played  int
 	acked   int // -1: nothing
@@ -160,6 +181,20 @@ type played struct {
 	heard   string
 	whole   bool // it was completed
 	muted   bool // the last voice failed
+}
+
+// skip is how many samples nobody hears behind so many of an answer's own.
+type skip struct{ after, of int }
+
+// made is which of the samples that the voices made follows so many of the answer's own.
+func (a *played) made(own int) int {
+	n := a.first + own
+	for _, s := range a.skips {
+		if own > s.after {
+			n += s.of
+		}
+	}
+	return n
 }
 
 // span is the samples of a phrase, in the sound of an answer.
@@ -277,7 +312,7 @@ func (p *person) note(m protocol.Message) {
 		a.muted = a.muted || strings.Contains(m.Message, "as text")
 	case protocol.ResponseCompleted:
 		a.over, a.whole, a.heard = true, true, m.HeardText
-		if p.next = a.first + a.own(a.got); a.first < 0 || a.muted {
+		if p.next = a.made(a.own(a.got)); a.first < 0 || a.muted {
 			p.next = -1
 		}
 		if !a.muted && a.told.String() != a.text.String() {
@@ -322,20 +357,39 @@ func (p *person) hear(a *played, m protocol.ResponseAudioDelta) {
 	if a.first < 0 {
 		a.first = p.numbered(uint16(samples[0]))
 		if p.next >= 0 && a.first != p.next {
-			p.fault("%s begins with sample %d, %d is due: some of the answer before was lost", a.id, a.first, p.next)
+			if _, ok := p.saidAgain(p.next, uint16(samples[0])); !ok {
+				p.fault("%s begins with sample %d, %d is due: some of the answer before was lost", a.id, a.first, p.next)
+			}
 		}
 	}
 	for i, s := range samples {
-		if want := uint16(a.first + a.own(a.got) + i); uint16(s) != want {
-			p.fault("%s: sample %d of the voice where %d is due", a.id, uint16(s), want)
+		own := a.own(a.got) + i
+		want := a.made(own+1) - 1
+		if uint16(s) == uint16(want) {
+			continue
+		}
+		start, ok := p.saidAgain(want, uint16(s))
+		if !ok {
+			p.fault("%s: sample %d of the voice where %d is due", a.id, uint16(s), uint16(want))
 			return
 		}
+		a.skips = append(a.skips, skip{own, start - want})
+		again.Add(1)
 	}
 	a.got += len(samples)
 	if ahead := a.got - max(0, a.acked); a.acked >= 0 && !p.here.resent && speech.Duration(ahead, speech.Rate) > 401*time.Millisecond {
 		p.fault("%s: %d samples ahead of what was acknowledged", a.id, ahead)
 	}
 	a.told.WriteString(m.Text)
+}
+
+// saidAgain is the number of a sample that comes where another is due, given its low bits: the first of a line that says again what broke off.
+func (p *person) saidAgain(due int, low uint16) (start int, ok bool) {
+	for at := due; ; at = start {
+		if start, ok = p.choir.skip(at); !ok || uint16(start) == low {
+			return start, ok
+		}
+	}
 }
 
 // numbered is the whole number of a sample, which the sound has the low bits of: that of a line's beginning.
@@ -358,7 +412,7 @@ func (p *person) cancelled(a *played, m protocol.ResponseCancelled) {
 	if a.muted || a.first < 0 {
 		return
 	}
-	least, most := p.choir.heardOf(a.text.String(), a.first, a.own(a.played))
+	least, most := p.choir.heardOf(a.text.String(), a.first, a.made(a.own(a.played)))
 	if a.late || !a.stopped {
 		least = 0 // it does not know yet
 	}
@@ -461,7 +515,7 @@ func (p *person) interrupt() {
 	if item.HeardText != nil {
 		heard = *item.HeardText
 	}
-	least, most := p.choir.heardOf(a.text.String(), a.first, a.own(a.played))
+	least, most := p.choir.heardOf(a.text.String(), a.first, a.made(a.own(a.played)))
 	if item.Role != "assistant" || len(heard) < least || len(heard) > most {
 		p.fault("%s: %d samples were played, the history has %q, want %q to %q; the voices: %+v", a.id, a.played, heard, a.text.String()[:least], a.text.String()[:most], p.choir.lines)
 	}
@@ -595,8 +649,8 @@ var compared atomic.Int64
 // coughs is how many there were, and spokenOver how many answers words have ended.
 var coughs, spokenOver atomic.Int64
 
-// phrases is how many pieces of phrases were heard.
-var phrases atomic.Int64
+// phrases is how many pieces of phrases were heard, and again how many sentences were said again in mid-sentence.
+var phrases, again atomic.Int64
 
 func TestRandomCutsWhileAnswersAreSpoken(t *testing.T) {
 	t.Parallel() // the long ones beside one another
@@ -611,12 +665,12 @@ func TestRandomCutsWhileAnswersAreSpoken(t *testing.T) {
 			t.Fatalf("seed %d", sessions)
 		}
 	}
-	t.Logf("%d cuts in %d sessions; %d interruptions compared; %d pieces of phrases; %d coughs, and %d answers ended by words",
-		cuts, sessions, compared.Load(), phrases.Load(), coughs.Load(), spokenOver.Load())
+	t.Logf("%d cuts in %d sessions; %d interruptions compared; %d pieces of phrases; %d sentences said again; %d coughs, and %d answers ended by words",
+		cuts, sessions, compared.Load(), phrases.Load(), again.Load(), coughs.Load(), spokenOver.Load())
 	if coughs.Load() < int64(most/50) || spokenOver.Load() < int64(most/500) {
 		t.Error("open microphones have heard too little")
 	}
-	if compared.Load() < int64(most/100) || phrases.Load() < int64(most/10) {
-		t.Errorf("only %d interruptions were compared, and %d pieces of phrases", compared.Load(), phrases.Load())
+	if compared.Load() < int64(most/100) || phrases.Load() < int64(most/10) || again.Load() < int64(most/1000) {
+		t.Errorf("only %d interruptions were compared, %d pieces of phrases, %d sentences said again", compared.Load(), phrases.Load(), again.Load())
 	}
 }

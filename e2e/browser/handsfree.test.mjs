@@ -5,7 +5,7 @@ import { after as atEnd, before, test } from 'node:test';
 import { afterwards } from './lib/afterwards.mjs';
 import { eventually, startBrowser } from './lib/browser.mjs';
 import { barriers, faint, picture, sideways, unexplained } from './lib/looks.mjs';
-import { ask, compare, exactly, fits, forget, historyOf, output, over, played, visitSpoken } from './lib/output.mjs';
+import { ask, compare, exactly, fits, forget, heardFromNowOn, heardToItsEnd, historyOf, output, over, played, visitSpoken } from './lib/output.mjs';
 import { after, cough, hum, inRoom, quiet, record, voice } from './lib/speech.mjs';
 import { meet } from './lib/standin.mjs';
 import { startVela, startVelaWith, toneVoice } from './lib/vela.mjs';
@@ -24,7 +24,7 @@ async function live(t, microphone, { gateway = vela, init = [], ...options } = {
   const visited = await visitSpoken(t, browser, gateway, { init: [exactly, ...init], ...options });
   const { page, shown } = visited;
   await page.getByRole('switch', { name: 'Hands-free' }).click();
-  await eventually(async () => assert.equal(await shown.title(), 'Just talk'));
+  await eventually(async () => assert.match(await shown.title(), /^(Just talk|Listening)$/)); // it may hear something already
   return visited;
 }
 
@@ -39,8 +39,9 @@ test('speech in the middle of an answer: silence within 600 ms, and the answer i
   let best = Infinity;
   // What else the machine does can only add to it, so one of a few has to be in time. All else holds of each.
   for (let n = 1; n <= 5 && best > 600; n++) {
-    const [id, next] = [`r${2 * n - 1}`, `r${2 * n}`];
     await shown.idleAgain();
+    const before = wire.events.filter(({ type }) => type === 'response.created').length; // what the microphone heard before is one, too
+    const [id, next] = [`r${before + 1}`, `r${before + 2}`];
     await forget(page);
     await ask(page, long);
     const cancelled = await over(wire, 'response.cancelled', id);
@@ -89,16 +90,27 @@ for (const [name, vad, least] of [
     const gateway = vad ? await startVelaWith(`${vad}\n${await hearsNothing(t)}`) : vela;
     if (vad) afterwards(t, () => gateway.stop());
     const noises = after(quiet(3), cough(), quiet(2), hum(0.4), quiet(1.5), hum(0.4), quiet(1.5), cough(0.4), quiet(1.5), hum(0.4), quiet(3));
-    const { page, shown, wire } = await live(t, record(inRoom(noises)), { gateway });
-    await ask(page, long);
-    const { heardText } = await over(wire, 'response.completed', 'r1');
-    await shown.idleAgain();
-    const { foreign, left, pauses } = compare((await output(page)).frames, wire, 'r1');
-    t.diagnostic(`it was held ${pauses} times`);
-    assert.deepEqual({ foreign, left }, { foreign: 0, left: 0 });
-    assert.ok(pauses >= least, `it was held ${pauses} times`);
-    assert.equal(heardText, `You said: ${long}`);
-    assert.equal((await shown.conversation()).length, 1);
+    const { page, shown, proxy, wire } = await live(t, record(inRoom(noises)), { gateway });
+    let held = 0;
+    let answers = 0;
+    // A machine that is held up hears less of the noises: there are several answers for them to come over.
+    do {
+      const id = `r${++answers}`;
+      await forget(page);
+      await ask(page, long);
+      await over(wire, 'response.completed', id);
+      await shown.idleAgain();
+      // A page that is held up plays the last of it, and says so, when the gateway has waited long enough.
+      held += await eventually(async () => {
+        const { foreign, left, pauses } = compare((await output(page)).frames, wire, id);
+        assert.deepEqual({ foreign, left }, { foreign: 0, left: 0 });
+        return pauses;
+      });
+      await heardToItsEnd(proxy, wire, id, `You said: ${long}`);
+    } while (held < least && answers < 4);
+    t.diagnostic(`it was held ${held} times`);
+    assert.ok(held >= least, `it was held ${held} times`);
+    assert.equal((await shown.conversation()).length, answers);
     assert.ok((await page.evaluate(() => output.microphone.length)) > 100, 'the microphone heard nothing');
   });
 }
@@ -154,12 +166,21 @@ async function through(met, look) {
 test('an output that has nothing to play sleeps, and wakes for the first sample of an answer; a page that goes closes it', async (t) => {
   const browser = await startBrowser();
   afterwards(t, () => browser.close());
-  // The page's own clock is moved; that of the output is not.
+  // The page's own clock stands but where it is moved; that of the output does not.
   const { page, shown, wire } = await visitSpoken(t, browser, vela, { init: [exactly], clock: true });
+  await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 3_600_000);
   const sound = () => page.evaluate(() => output.context.state);
+  const heardWhole = (id) =>
+    eventually(async () => {
+      await page.clock.runFor(20);
+      assert.ok(wire.events.some((e) => e.type === 'response.completed' && e.payload.responseId === id));
+      const { foreign, left } = compare((await output(page)).frames, wire, id);
+      assert.deepEqual({ foreign, left }, { foreign: 0, left: 0 });
+      assert.equal(await shown.session(), 'idle');
+    }, 60_000);
+  await heardFromNowOn(page);
   await ask(page, 'one two three');
-  await over(wire, 'response.completed', 'r1');
-  await shown.idleAgain();
+  await heardWhole('r1');
   assert.equal(await sound(), 'running');
   await page.clock.runFor(9_000);
   assert.equal(await sound(), 'running');
@@ -170,11 +191,30 @@ test('an output that has nothing to play sleeps, and wakes for the first sample 
   await forget(page);
   // Nobody presses anything: the question comes from elsewhere.
   await page.evaluate(() => seen.sockets.at(-1).send(JSON.stringify({ type: 'input_text.submit', payload: { text: 'four five six' }, id: 'test' })));
-  await over(wire, 'response.completed', 'r2');
-  const { foreign, left } = compare((await output(page)).frames, wire, 'r2');
-  assert.deepEqual({ foreign, left }, { foreign: 0, left: 0 });
+  await heardWhole('r2');
   await page.evaluate(() => window.dispatchEvent(new PageTransitionEvent('pagehide')));
   await eventually(async () => assert.equal(await sound(), 'closed'));
+});
+
+test('how readily it hears is chosen with the keyboard, holds for the gateway, and is remembered', async (t) => {
+  const browser = await startBrowser({ microphone: record(quiet(10)).file });
+  afterwards(t, () => browser.close());
+  const { page, proxy, shown } = await visitSpoken(t, browser, vela);
+  const settings = () => page.getByRole('button', { name: 'Settings' }).click();
+  const asked = () => proxy.sent.map((m) => (typeof m === 'string' ? JSON.parse(m) : {})).findLast(({ type }) => type === 'session.start').payload;
+  await settings();
+  await page.getByRole('radiogroup', { name: 'Hands-free hears' }).getByRole('radio', { checked: true }).focus();
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await page.getByRole('radio', { name: 'Clear only' }).getAttribute('aria-checked'), 'true');
+  await page.getByRole('dialog').getByRole('switch', { name: 'Hands-free' }).click();
+  await eventually(() => assert.deepEqual(asked(), { turnDetection: 'vad', vad: { threshold: 0.7 } }));
+  await page.getByRole('radio', { name: '1.2 s' }).click();
+  await eventually(() => assert.deepEqual(asked(), { turnDetection: 'vad', vad: { threshold: 0.7, silenceMs: 1200 } }));
+  await page.keyboard.press('Escape');
+  await eventually(async () => assert.equal(await shown.title(), 'Just talk'));
+  await page.reload();
+  await settings();
+  assert.equal(await page.getByRole('radio', { name: '1.2 s' }).getAttribute('aria-checked'), 'true');
 });
 
 test('how it looks and is read aloud, at every size: nothing moves, everything has contrast, and what is off says why', async (t) => {

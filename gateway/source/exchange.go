@@ -8,6 +8,7 @@ import (
 
 	"vela/protocol"
 	"vela/protocol/signal"
+	"vela/turn/stream"
 )
 
 // Exchange is one question to a model that is a source, and its answer.
@@ -43,9 +44,12 @@ func (x Exchange) Signals(ctx context.Context, prompt string, answer iter.Seq2[s
 				}
 			}
 			begun = true
-			switch p.(type) {
+			switch called := p.(type) {
 			case signal.TextDelta:
 				texts++
+			case signal.ToolCall:
+				called.Input = stream.Object(called.Input) // a model may write anything
+				p = called
 			case signal.Other: // what the model wants back is nobody else's
 				continue
 			}

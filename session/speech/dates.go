@@ -1,11 +1,20 @@
 package speech
 
 import (
+	"regexp"
 	"strings"
 )
 
 // dateRules are for dates and times of day.
 var dateRules = []rule{
+	on(dayPattern+`\.?(?:`+dash+`)`+dayPattern+`\b`, func(p place, m []string) (string, bool) {
+		return days[m[1]] + " to " + days[m[2]], !strings.HasPrefix(p.after, "-")
+	}),
+	on(dayPattern+`\b\.?(,?)`, func(p place, m []string) (string, bool) { return days[m[1]] + m[2], datedAfter.MatchString(p.after) }),
+	on(`(\d{1,2})h(\d{2})\b`, func(_ place, m []string) (string, bool) {
+		at := m[1] + ":" + m[2]
+		return clock(at), isClock(at)
+	}),
 	on(`(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2})(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?`, func(p place, m []string) (string, bool) {
 		words, ok := date(m[2], m[3], m[1])
 		if m[4] != "" {
@@ -19,6 +28,17 @@ var dateRules = []rule{
 			words, ok = date(m[2], m[1], m[3])
 		}
 		return words, ok && !p.touches()
+	}),
+	on(`(\d{1,2})/(\d{1,2})/(\d{2})`, func(p place, m []string) (string, bool) {
+		words, ok := date(m[1], m[2], "20"+m[3])
+		if !ok {
+			words, ok = date(m[2], m[1], "20"+m[3])
+		}
+		return words, ok && !p.touches() && !strings.HasPrefix(p.after, "/")
+	}),
+	on(`(\d{4})-(0[1-9]|1[0-2])`, func(p place, m []string) (string, bool) {
+		grows := m[2][0] != '0' && parse(m[2]) > parse(m[1])%100 // "2009-12" is years
+		return monthNames[parse(m[2])-1] + " " + year(parse(m[1])), isYear(m[1]) && !grows && !p.touches() && !strings.HasPrefix(p.after, "-")
 	}),
 	on(`(\d{4})/(\d{1,2})/(\d{1,2})`, func(p place, m []string) (string, bool) {
 		words, ok := date(m[2], m[3], m[1])
@@ -60,6 +80,13 @@ var dateRules = []rule{
 		return words + half(m[3]) + stop(p, m[4]), !p.touches()
 	}),
 }
+
+const dayPattern = `(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)`
+
+var days = table(`Mon=Monday Tue=Tuesday Tues=Tuesday Wed=Wednesday Thu=Thursday Thur=Thursday Thurs=Thursday Fri=Friday Sat=Saturday Sun=Sunday`)
+
+// datedAfter is what follows the short name of a day, for that is often a word: "Sat down".
+var datedAfter = regexp.MustCompile(`^ (?:\d|` + monthPattern + ` \d)`)
 
 func month(name string) string { return months[strings.TrimSuffix(name, ".")] }
 

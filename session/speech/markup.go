@@ -1,6 +1,8 @@
 package speech
 
 import (
+	"html"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,8 +29,42 @@ var markupRules = []rule{
 	}),
 	anywhere(`(?i)(?:https?|wss?|ftp|file|ssh|git)://[^\s<>"`+"`"+`]*`, address),
 	anywhere(`(?i)www\.[^\s<>"`+"`"+`]+`, address),
+	anywhere(`\$\$?([^$\d\s][^$]*)\$\$?`, func(_ place, m []string) (string, bool) {
+		return formula(m[1]), !strings.HasSuffix(m[1], " ") && (len(m[1]) == 1 || strings.ContainsAny(m[1], `\^_=+`))
+	}),
+	anywhere(`\\\((.+?)\\\)|\\\[(.+?)\\\]`, func(_ place, m []string) (string, bool) { return formula(m[1] + m[2]), true }),
+	anywhere(`&(?:[A-Za-z]{2,8}|#\d{1,6});`, func(_ place, m []string) (string, bool) {
+		c := html.UnescapeString(m[0])
+		if len(c) >= len(m[0]) { // none of HTML's
+			return "", false
+		}
+		return say(c), true
+	}),
 	anywhere(`\(\)`, nothing),
 	anywhere(`(?:\*\*\*|\*\*|\*|___|__|_|~~)`, emphasis),
+}
+
+var (
+	over    = regexp.MustCompile(`\\d?frac\{([^{}]*)\}\{([^{}]*)\}`)
+	root    = regexp.MustCompile(`\\sqrt\{([^{}]*)\}`)
+	command = regexp.MustCompile(`\\([A-Za-z]+)`)
+)
+
+// mathNames are commands that are not said as they are written; those that only place something say nothing.
+var mathNames = table(`cdot=times leq=at_most le=at_most geq=at_least ge=at_least neq=is_not ne=is_not pm=plus_or_minus infty=infinity int=integral div=divided_by approx=about
+	to=to rightarrow=to left= right= text= mathrm= mathbf= quad= ldots= dots= cdots=`)
+
+// formula says LaTeX, as far as it is simple.
+func formula(text string) string {
+	text = over.ReplaceAllString(text, "$1 over $2")
+	text = root.ReplaceAllString(text, "root of $1")
+	text = command.ReplaceAllStringFunc(text, func(c string) string {
+		if name, ok := mathNames[c[1:]]; ok {
+			return " " + name + " "
+		}
+		return " " + c[1:] + " "
+	})
+	return " " + say(strings.NewReplacer("_", " ", `\`, " ", "{", " ", "}", " ").Replace(text)) + " "
 }
 
 // emphasis leaves the marks out, but an asterisk between numbers multiplies.

@@ -1,6 +1,7 @@
 package speech
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,7 +19,7 @@ const (
 var rules []rule
 
 func init() { // not where they are declared, since a link is said by all the rules
-	rules = slices.Concat(markupRules, nameRules, dateRules, numberRules, wordRules)
+	rules = slices.Concat(markupRules, perRules, nameRules, dateRules, numberRules, wordRules)
 }
 
 // wordRules are for abbreviations and for words that are not said as they are written.
@@ -28,7 +29,7 @@ var wordRules = []rule{
 		return "and others" + stop(p, strings.TrimLeft(m[0], "etal ")), true
 	}),
 	on(`c\.\s?`, func(p place, _ []string) (string, bool) { return "circa ", startsWithDigit(p.after) }),
-	on(`w/o\b`, words("without")),
+	on(`w/o(?:ut)?\b`, words("without")),
 	on(`w/ ?`, words("with ")),
 	on(`b/c\b`, words("because")),
 	on(`(?:C|c)\+\+`, words("C plus plus")),
@@ -37,6 +38,12 @@ var wordRules = []rule{
 		return "by", strings.HasSuffix(p.before, " ") && startsWithDigit(strings.TrimLeft(p.after, " "))
 	}),
 	on(`aka\b`, words("also known as")),
+	on(`\.([A-Za-z][\w-]*)`, func(p place, m []string) (string, bool) { // ".env"
+		return "dot " + inCode(m[1]), p.before == "" || strings.ContainsAny(p.before[len(p.before)-1:], " (\"")
+	}),
+	on(`[Α-Ωα-ω]`, func(p place, m []string) (string, bool) {
+		return greek[strings.ToLower(m[0])], !p.touches() && !p.joined()
+	}),
 	on(`vs\b`, words("versus")),
 	on(`@([A-Za-z][\w-]*)`, func(_ place, m []string) (string, bool) { return "at " + inCode(m[1]), true }),
 	on(`--?([A-Za-z][\w-]*)`, option),
@@ -53,8 +60,17 @@ var wordRules = []rule{
 	anywhere(`–`, func(p place, _ []string) (string, bool) { return " to ", p.joined() && p.touches() }),
 	anywhere(`[-–−]`, func(p place, _ []string) (string, bool) {
 		left := strings.TrimRight(p.before, " ")
-		return " minus ", left != "" && left != p.before && isDigit(int(left[len(left)-1])) && startsWithDigit(strings.TrimPrefix(p.after, " "))
+		right := strings.TrimPrefix(p.after, " ")
+		if left == "" || left == p.before || !isDigit(int(left[len(left)-1])) || !startsWithDigit(right) {
+			return "", false
+		}
+		from, to := lastDigits.FindString(left), digitRuns.FindString(right)
+		if parse(from) < parse(to) && counts(right[len(to):]) { // "20 - 30 minutes"
+			return " to ", true
+		}
+		return " minus ", true
 	}),
+	anywhere(`−`, words(" minus ")),
 	anywhere(`[-–—]+`, func(p place, _ []string) (string, bool) {
 		return ", ", (p.before == "" || strings.HasSuffix(p.before, " ")) && strings.HasPrefix(p.after, " ")
 	}),
@@ -66,6 +82,12 @@ var wordRules = []rule{
 	anywhere(`-{2,}|={2,}|\*+`, words(" ")),
 	anywhere(`[\x00-\x1f\x7f]`, words(" ")),
 }
+
+var lastDigits = regexp.MustCompile(`\d+$`)
+
+// greek letters that stand alone are said by their names.
+var greek = table(`α=alpha β=beta γ=gamma δ=delta ε=epsilon ζ=zeta η=eta θ=theta ι=iota κ=kappa λ=lambda μ=mu ν=nu ξ=xi ο=omicron π=pi ρ=rho σ=sigma
+	τ=tau υ=upsilon φ=phi χ=chi ψ=psi ω=omega`)
 
 func nothing(place, []string) (string, bool) { return "", true }
 
@@ -106,6 +128,8 @@ func abbreviation(p place, m []string) (string, bool) {
 	kind := abbreviations[word]
 	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(p.after, " "))
 	switch {
+	case strings.HasSuffix(p.before, "&"): // "M&Ms."
+		return "", false
 	case word == "St":
 		if unicode.IsUpper(next) && !afterName(p.before) {
 			return "Saint", true

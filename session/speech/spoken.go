@@ -118,13 +118,19 @@ const window = 400
 func say(line string) string {
 	var b strings.Builder
 	within := false // a word
+	end := ' '      // of what is said so far
 	for at := 0; at < len(line); {
 		words, n := apply(line, at, within)
 		if n == 0 {
 			c, size := utf8.DecodeRuneInString(line[at:])
 			words, n = character(c), size
+		} else if first, _ := utf8.DecodeRuneInString(words); isFactor(first) && isFactor(end) { // what was between them is not said
+			b.WriteByte(' ')
 		}
 		b.WriteString(words)
+		if words != "" {
+			end, _ = utf8.DecodeLastRuneInString(words)
+		}
 		last, _ := utf8.DecodeLastRuneInString(line[:at+n])
 		within = unicode.IsLetter(last) || unicode.IsDigit(last)
 		at += n

@@ -15,7 +15,7 @@ const (
 var abbreviations = kinds(map[ending]string{
 	never: `Approx Cf Incl Ca Dr Mr Mrs Ms Prof Gen Sen Rep Gov Capt Cpt Lt Col Sgt Rev Hon Mt Ft Messrs Mme Mlle
 		e.g i.e cf vs viz ca approx w.r.t resp incl excl Eg Ie eg ie E.g I.e`,
-	beforeNumber: `No Nos no nos p pp Fig fig Figs figs Vol vol Sec sec Ch ch Eq eq Art Sect Tab tab Ref ref Nr
+	beforeNumber: `Apt Apts No Nos no nos p pp Fig fig Figs figs Vol vol Sec sec Ch ch Eq eq Art Sect Tab tab Ref ref Nr
 		Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec`,
 	maybe: `etc al St Jr Sr Inc Ltd Corp Co Bros Ave Blvd Rd Dept Univ Assn est Est min max misc dept avg temp ext tel
 		ft lb lbs oz tbsp tsp hr hrs sq mi yd gal Etc
@@ -56,12 +56,12 @@ var spelledOut = table(`
 	cf=compare vs=versus viz=namely ca=circa approx=approximately Approx=Approximately Cf=Compare Incl=Including Ca=Circa Etc=Et_cetera sq=square w.r.t=with_respect_to resp=respectively
 	incl=including excl=excluding etc=et_cetera Jr=Junior Sr=Senior Inc=Incorporated Ltd=Limited Corp=Corporation Co=Company Bros=Brothers
 	Ave=Avenue Blvd=Boulevard Rd=Road Dept=Department dept=department Univ=University Assn=Association est=estimated Est=Established
-	min=minimum max=maximum misc=miscellaneous avg=average temp=temperature ext=extension tel=telephone
+	min=minimum max=maximum misc=miscellaneous avg=average temp=temperature ext=extension tel=telephone Tel=telephone
 	a.m=AM p.m=PM A.M=AM P.M=PM Ph.D=P_H_D M.D=M_D B.A=B_A M.A=M_A B.Sc=B_S_C M.Sc=M_S_C
 	U.S=U_S U.K=U_K U.S.A=U_S_A U.N=U_N E.U=E_U D.C=D_C`)
 
 // beforeANumber is how those are said that a number follows.
-var beforeANumber = table(`No=number no=number Nos=numbers nos=numbers Nr=number p=page pp=pages Fig=Figure fig=figure Figs=Figures figs=figures
+var beforeANumber = table(`Apt=Apartment Apts=Apartments No=number no=number Nos=numbers nos=numbers Nr=number p=page pp=pages Fig=Figure fig=figure Figs=Figures figs=figures
 	Vol=Volume vol=volume Sec=Section sec=section Sect=Section Ch=Chapter ch=chapter Eq=Equation eq=equation Art=Article Tab=Table tab=table
 	Ref=Reference ref=reference`)
 
@@ -98,15 +98,16 @@ var units = measures(`
 	Hz=hertz/hertz kHz=kilohertz/kilohertz MHz=megahertz/megahertz GHz=gigahertz/gigahertz dB=decibel dBFS=decibels_full_scale/decibels_full_scale
 	W=watt kW=kilowatt MW=megawatt GW=gigawatt Wh=watt_hour kWh=kilowatt_hour MWh=megawatt_hour V=volt mV=millivolt kV=kilovolt A=amp mA=milliamp
 	mAh=milliamp_hour J=joule kJ=kilojoule cal=calorie kcal=kilocalorie N=newton Pa=pascal hPa=hectopascal bar=bar
-	°C=degree_Celsius/degrees_Celsius °F=degree_Fahrenheit/degrees_Fahrenheit °=degree ℃=degree_Celsius/degrees_Celsius K=kelvin/kelvin
+	°C=degree_Celsius/degrees_Celsius °F=degree_Fahrenheit/degrees_Fahrenheit °=degree ºC=degree_Celsius/degrees_Celsius ºF=degree_Fahrenheit/degrees_Fahrenheit º=degree ℃=degree_Celsius/degrees_Celsius
 	km/h=kilometer_per_hour/kilometers_per_hour kph=kilometer_per_hour/kilometers_per_hour mph=mile_per_hour/miles_per_hour
 	m/s=meter_per_second/meters_per_second kn=knot rpm=revolution_per_minute/revolutions_per_minute bpm=beat_per_minute/beats_per_minute
 	fps=frame_per_second/frames_per_second m²=square_meter km²=square_kilometer m³=cubic_meter cm²=square_centimeter cm³=cubic_centimeter
 	ft²=square_foot/square_feet px=pixel pt=point x=time k=thousand/thousand M=million/million bn=billion/billion
+	Mb/s=megabit_per_second/megabits_per_second Gb/s=gigabit_per_second/gigabits_per_second Ω=ohm kΩ=kilohm MΩ=megohm mol=mole ng=nanogram USD=dollar EUR=euro GBP=pound CHF=Swiss_franc
 	wpm=word_per_minute/words_per_minute ha=hectare %=percent/percent ¢=cent tbsp=tablespoon tsp=teaspoon`)
 
 // touching are units that would be misread apart from their number: "5 in total", "4 x 4", "the 3 t".
-var touching = set("in x t d k M B K A N us J W pt V")
+var touching = set("in x t d k M B A N us J W pt V")
 
 func measures(list string) map[string]unit {
 	all := map[string]unit{}
@@ -136,6 +137,8 @@ var symbols = map[rune]string{
 	'&': " and ", '+': " plus ", '=': " equals ", '<': " less than ", '>': " greater than ", '≤': " at most ", '≥': " at least ", '≈': " about ",
 	'≠': " is not ", '±': " plus or minus ", '×': " times ", '÷': " divided by ", '→': " to ", '⇒': " so ", '←': " from ", '°': " degrees ",
 	'§': " section ", '%': " percent ", '@': " at ", '/': " ", '\\': " ", '_': " ", '|': ", ", '–': ", ", '—': ", ", '(': ", ", ')': ", ", '√': " root of ",
+	'⅓': " one third ", '⅔': " two thirds ", '⅛': " one eighth ", '⅜': " three eighths ", '⅝': " five eighths ", '⅞': " seven eighths ",
+	'₀': " zero ", '₁': " one ", '₂': " two ", '₃': " three ", '₄': " four ", '₅': " five ", '₆': " six ", '₇': " seven ", '₈': " eight ", '₉': " nine ", '∈': " in ",
 	'½': " one half ", '¼': " one quarter ", '¾': " three quarters ", '²': " squared ", '³': " cubed ", '^': " to the ", 'µ': " micro ", '∞': " infinity ", 'π': " pi ",
 	'$': " dollar ", '€': " euro ", '£': " pound ", '¥': " yen ", '…': "...", '’': "'", '‘': "'",
 	'。': ". ", '、': ", ", '！': "! ", '？': "? ", '，': ", ", '：': ": ",

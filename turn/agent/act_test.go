@@ -77,6 +77,50 @@ func TestToolsRunInParallel(t *testing.T) {
 	})
 }
 
+// An input that is no JSON object reaches no tool. The model is told so, and is shown a call that a vendor takes; whoever
+// watches sees what it wrote.
+func TestAnInputThatIsNoObject(t *testing.T) {
+	ran := one{tool.Definition{Name: "clock", Parameters: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, input json.RawMessage) (tool.Result, error) {
+		t.Errorf("the tool was run with %s", input)
+		return tool.Result{}, nil
+	}}
+	set, err := tool.NewSet(ran)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := &recorded{answers: func(round int, _ agent.Prompt) []any {
+		if round > 0 {
+			return []any{text("Done.")}
+		}
+		return []any{callOf("c", "clock", `{"at": noon}`)}
+	}}
+	got, err := run(context.Background(), newAgent(t, agent.Config{Model: model, Tools: set}), turn.Request{Text: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"c The input of clock is not a JSON object. Call it again with one."}; !slices.Equal(model.resultsOf(t), want) {
+		t.Errorf("the model was given %q, want %q", model.resultsOf(t), want)
+	}
+	last := model.prompts[1].Messages
+	if back := last[len(last)-2].Calls; len(back) != 1 || string(back[0].Input) != "{}" {
+		t.Errorf("its call goes back as %s", back)
+	}
+	if calls := of[signal.ToolCall](got); len(calls) != 1 || string(calls[0].Input) != `{"input":"{\"at\": noon}"}` {
+		t.Errorf("it was shown as %s", calls)
+	}
+}
+
+// one is a tool made of a function.
+type one struct {
+	definition tool.Definition
+	run        func(context.Context, json.RawMessage) (tool.Result, error)
+}
+
+func (o one) Definition() tool.Definition { return o.definition }
+func (o one) Run(ctx context.Context, input json.RawMessage) (tool.Result, error) {
+	return o.run(ctx, input)
+}
+
 // A result is told while other tools still run.
 func TestResultsAreToldAsTheyCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 // Model is a language model behind some vendor's interface. Stream may be called from several goroutines.
 type Model interface {
 	// Stream answers a prompt once. It yields, in order, any number of [signal.TextDelta], [signal.Thinking],
-	// [signal.ToolCall] (each whole, with its Input and a CallID that is unique within the answer), [signal.TokenUsage]
-	// and [signal.Other]. An Other is the vendor's own, such as the signature of a thought: it is shown to nobody, and
+	// [signal.ToolCall] (each whole, with a CallID that is unique within the answer, and its Input as the model wrote it,
+	// which may be no JSON), [signal.TokenUsage] and [signal.Other]. An Other is the vendor's own, such as the signature of a thought: it is shown to nobody, and
 	// goes back to the model with the message (Message.Own) in later rounds of the turn. The stream just ends when the
 	// answer is whole; an error is the last thing yielded, and an answer that was cut off is an error.
 	//

@@ -156,5 +156,5 @@ func (b *block) call(agentID string) signal.ToolCall {
 	if len(input) == 0 && string(b.given) != "null" {
 		input = b.given
 	}
-	return signal.ToolCall{AgentID: agentID, ToolName: b.name, CallID: b.id, Input: stream.Object(input)}
+	return signal.ToolCall{AgentID: agentID, ToolName: b.name, CallID: b.id, Input: stream.Input(input)}
 }

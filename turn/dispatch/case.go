@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,11 +80,14 @@ func (d *dispatch) withdrawn() error {
 	switch {
 	case err != nil:
 		return nil
+	case s.Status == Failed && !namesDispatch(b): // it can only be about this one, and is completed
+		d.Signal.Error = s.Error
+		return reported(d.Signal, cmp.Or(brief(s.Error), "the responder gave no reason"))
 	case s.DispatchID != d.DispatchID:
 		return d.putBack()
 	case s.Status == Failed:
 		d.Signal.Error = s.Error
-		return reported(d.Signal)
+		return reported(d.Signal, "")
 	}
 	return nil
 }

@@ -19,7 +19,7 @@
 //
 //   - What the dispatcher has seen first counts. A valid artifact it has taken is not undone by an error that comes later:
 //     the dispatcher writes "processing" and "done" over it, and whatever is written after "done" nobody reads any more.
-//   - An error with the dispatch_id of now ends the step, also where an artifact lies beside it.
+//   - An error with the dispatch_id of now, or without any, ends the step, also where an artifact lies beside it.
 //   - If the dispatcher gives up while the responder writes its error, one of the two stays, and both say "error".
 //   - A late error about an earlier dispatch may replace the signal that waits now. The dispatcher sees that its dispatch_id
 //     is not its own, takes no notice of what it says, and puts its own signal back. It does so too where the file is gone.

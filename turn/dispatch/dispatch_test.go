@@ -193,6 +193,11 @@ func TestWhatEndsADispatch(t *testing.T) {
 		"the responder's error":       {responder(1, dispatch.Failed), protocol.CodeAgentFailed, dispatch.Failed, "cannot read /home", 0, soon},
 		"its error and an artifact": {both(file(wrapped(1, `{"text":"known"}`)), responder(1, dispatch.Failed)),
 			protocol.CodeAgentFailed, dispatch.Failed, "cannot read /home", 0, soon},
+		"an error of few words": {func(t *testing.T, at string) {
+			put(t, filepath.Join(at, "signal.json"), `{"status": "error", "error": "no idea"}`)
+		}, protocol.CodeAgentFailed, dispatch.Failed, "no idea", 0, soon},
+		"an error of one word": {func(t *testing.T, at string) { put(t, filepath.Join(at, "signal.json"), `{"status": "error"}`) },
+			protocol.CodeAgentFailed, dispatch.Failed, "no reason", 0, soon},
 		"its error about an earlier dispatch": {responder(0, dispatch.Failed), protocol.CodeAgentTimeout, dispatch.Failed, "timeout", minutes10, minutes10},
 		"a status of its own":                 {responder(1, dispatch.Processing), protocol.CodeAgentTimeout, dispatch.Failed, "timeout", minutes10, minutes10},
 		"half a signal": {func(t *testing.T, at string) { put(t, filepath.Join(at, "signal.json"), `{"status": "err`) },

@@ -48,8 +48,9 @@ func unreadable(cause error) error {
 	return &failure{protocol.CodeAgentFailed, "The agent's answer could not be read. Ask again.", cause.Error(), cause}
 }
 
-func reported(s Signal) error {
-	return &failure{protocol.CodeAgentFailed, "The agent reported an error. Ask again.", "", inCase(s, "the responder reports: "+brief(s.Error))}
+// reported is an error of the responder's; told is what signal.json does not say of it yet.
+func reported(s Signal, told string) error {
+	return &failure{protocol.CodeAgentFailed, "The agent reported an error. Ask again.", told, inCase(s, "the responder reports: "+brief(s.Error))}
 }
 
 func inCase(s Signal, what string) error {

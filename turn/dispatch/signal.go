@@ -58,6 +58,14 @@ func decodeSignal(b []byte) (Signal, error) {
 	return Signal{}, fmt.Errorf("dispatch: decode signal.json: no status %q", string(s.Status))
 }
 
+// namesDispatch says whether a signal has a dispatch_id.
+func namesDispatch(b []byte) bool {
+	var s struct {
+		DispatchID *json.RawMessage `json:"dispatch_id"`
+	}
+	return json.Unmarshal(b, &s) == nil && s.DispatchID != nil
+}
+
 func (s Signal) encode() ([]byte, error) {
 	b, err := json.MarshalIndent(s, "", "  ")
 	return append(b, '\n'), err

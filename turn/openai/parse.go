@@ -237,7 +237,7 @@ func (a *answer) whole() error {
 // finish yields the calls, and the thoughts that led to them: only with calls does the model see its message again.
 func (a *answer) finish(yield func(signal.Payload, error) bool) bool {
 	for _, c := range a.calls.all {
-		if !yield(signal.ToolCall{AgentID: a.agent(), ToolName: c.name, CallID: c.id, Input: stream.Object(c.arguments)}, nil) {
+		if !yield(signal.ToolCall{AgentID: a.agent(), ToolName: c.name, CallID: c.id, Input: stream.Input(c.arguments)}, nil) {
 			return false
 		}
 	}

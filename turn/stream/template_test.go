@@ -115,6 +115,11 @@ func TestObject(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
 	}
+	for text, want := range map[string]string{"": `{}`, " \n": `{}`, ` {"a":1} `: `{"a":1}`, `{"a":`: `{"a":`, "\xff": "\ufffd"} {
+		if got := Input([]byte(text)); string(got) != want {
+			t.Errorf("%q as it is: %s, want %s", text, got, want)
+		}
+	}
 	if got := Object([]byte("{\"a\":\"\xff\"}")); !json.Valid(got) || !utf8.Valid(got) {
 		t.Errorf("got %s", got)
 	}

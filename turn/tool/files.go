@@ -195,6 +195,6 @@ func named(p string) string { return quoted(filepath.ToSlash(p), 200) }
 // output is what observers of the file tools see.
 type output struct {
 	Path    string `json:"path,omitempty"`
-	Content string `json:"content"`
-	Diff    string `json:"diff,omitempty"`
+	Content string `json:"content"`        // what was read or found, without the notes to the model, or what it is told of a change
+	Diff    string `json:"diff,omitempty"` // of a change
 }

@@ -141,7 +141,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%q, %q", p.content("new/folder/a.txt"), r.Content)
 	}
 	want := "--- a/new/folder/a.txt\n+++ b/new/folder/a.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n"
-	if out := p.output(r); out.Path != "new/folder/a.txt" || out.Content != "one\ntwo\n" || out.Diff != want {
+	if out := p.output(r); out.Path != "new/folder/a.txt" || out.Content != r.Content || out.Diff != want {
 		t.Errorf("the output is %+v", out)
 	}
 	p.must(os.Chmod(filepath.Join(p.dir, "new/folder/a.txt"), 0o751))
@@ -152,7 +152,7 @@ func TestWrite(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(p.dir, "new/folder/a.txt")); err != nil || info.Mode() != 0o751 {
 		t.Errorf("the mode is %v, %v", info.Mode(), err)
 	}
-	if out := p.output(p.gives("write_file", in{"path": "new/folder/a.txt", "content": ""})); out.Content != "" || p.content("new/folder/a.txt") != "" {
+	if out := p.output(p.gives("write_file", in{"path": "new/folder/a.txt", "content": ""})); out.Content != `"new/folder/a.txt" was written: it has 0 lines.` || p.content("new/folder/a.txt") != "" {
 		t.Errorf("the output is %+v", out)
 	}
 	p.file("binary", "\x00")
@@ -188,7 +188,7 @@ func TestEdit(t *testing.T) {
 	}
 	out := p.output(p.gives("edit_file", in{"path": "a", "old_string": "x\n5", "new_string": "y\n5"}))
 	want := "--- a/a\n+++ b/a\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-x\n+y\n 5\n 6\n 7\n"
-	if out.Diff != want || out.Content != p.content("a") || out.Path != "a" {
+	if out.Diff != want || out.Content != `"a" was written: it has 10 lines.` || out.Path != "a" {
 		t.Errorf("the output is %+v", out)
 	}
 	p.gives("edit_file", in{"path": "a", "old_string": "\n", "new_string": "", "replace_all": true})

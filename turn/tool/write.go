@@ -170,14 +170,12 @@ func (f *folder) replace(ctx context.Context, p string, before *string, after st
 	if err := f.put(ctx, p, after); err != nil {
 		return Result{}, problem(p, err)
 	}
-	out := output{Path: filepath.ToSlash(p), Content: after}
+	told := fmt.Sprintf("%s was written: it has %s.", named(p), plural(lines(after), "line"))
+	out := output{Path: filepath.ToSlash(p), Content: told}
 	if before != nil {
 		out.Diff = diff(out.Path, *before, after)
 	}
-	return Result{
-		Content: fmt.Sprintf("%s was written: it has %s.", named(p), plural(lines(after), "line")),
-		Output:  encode(out),
-	}, nil
+	return Result{Content: told, Output: encode(out)}, nil
 }
 
 // put replaces a file as a whole: whoever reads it sees the old text or the new one, and a call that was stopped leaves

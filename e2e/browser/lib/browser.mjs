@@ -32,7 +32,7 @@ export async function startBrowser({ microphone = null, allowed = true } = {}) {
 export async function openPage(browser, url, { init = [], expected = [], also = [], clock = false, ...context } = {}) {
   const inside = await browser.newContext({ locale: 'en-GB', viewport: { width: 1280, height: 800 }, ...context });
   const page = await inside.newPage();
-  page.setDefaultTimeout(8000);
+  page.setDefaultTimeout(patience);
   const wrong = [];
   const { host } = new URL(url);
   const hosts = [host, ...also];
@@ -64,8 +64,11 @@ export async function openPage(browser, url, { init = [], expected = [], also = 
   };
 }
 
+/** How long a test waits for what happens by itself, in ms: many times what it takes, since a machine may be busy with something else. */
+export const patience = 30_000;
+
 /** Tries until `attempt` no longer throws; throws its last error after `ms`. For what happens by itself, sooner or later. */
-export async function eventually(attempt, ms = 30_000) {
+export async function eventually(attempt, ms = patience) {
   const end = performance.now() + ms;
   for (;;) {
     try {

@@ -102,7 +102,7 @@ export function watch(proxy) {
   const wire = { deltas: [], events: [], ahead: 0 };
   proxy.holdFrom = (message) => {
     const { type, payload } = JSON.parse(message);
-    wire.events.push({ type, payload });
+    wire.events.push({ type, payload, acked: acked(proxy, payload.responseId) });
     if (type === 'response.audio.delta') {
       const pcm = Buffer.from(payload.chunk, 'base64');
       const end = payload.startMs + pcm.length / 48;
@@ -114,17 +114,20 @@ export function watch(proxy) {
   return wire;
 }
 
+/** How long the end of an answer is waited for, in ms: it takes up to twenty seconds to speak, and longer where the output runs dry. */
+const untilSpoken = 120_000;
+
 export async function ask(page, words) {
   await page.locator('#type').fill(words);
   await page.locator('#type').press('Enter');
 }
 
 /** Waits until so much of an answer has been acknowledged, in ms. */
-export async function played(proxy, responseId, ms, within = 30_000) {
+export async function played(proxy, responseId, ms, within = untilSpoken) {
   await eventually(() => assert.ok(acked(proxy, responseId) >= ms, `${acked(proxy, responseId)} ms of ${responseId} were played`), within);
 }
 
-export const over = (wire, type, id, within = 60_000) =>
+export const over = (wire, type, id, within = untilSpoken) =>
   eventually(() => {
     const event = wire.events.find((e) => e.type === type && e.payload.responseId === id);
     assert.ok(event, `no ${type} of ${id}`);
@@ -193,9 +196,22 @@ function joined(fade, rise, whole, near) {
   return null;
 }
 
-/** Without the pauses that a busy machine makes. */
-function wav({ rate, frames }) {
-  const pcm = frames.flatMap(({ samples }) => samples);
+/**
+ * The samples as they came, without the pauses that a busy machine makes: where the output ran dry, silence fills what is left of one quantum,
+ * and of the one in which it goes on.
+ */
+function continuous({ rate, frames }) {
+  const gap = (i) => i > 0 && i < frames.length && frames[i].at - frames[i - 1].at > 1.5 * (128 / rate);
+  return frames.flatMap(({ samples }, i) => {
+    const from = gap(i) ? samples.findIndex((s) => s !== 0) : 0;
+    const to = gap(i + 1) ? samples.findLastIndex((s) => s !== 0) + 1 : samples.length;
+    return samples.slice(Math.max(from, 0), to);
+  });
+}
+
+function wav(sound) {
+  const { rate } = sound;
+  const pcm = continuous(sound);
   const data = Buffer.alloc(44 + pcm.length * 2);
   data.write('RIFF', 0);
   data.writeUInt32LE(36 + pcm.length * 2, 4);
@@ -226,13 +242,32 @@ export async function recognised(vela, sound) {
   }
 }
 
-/** The conversation as the gateway has it. */
+/** The conversation as the gateway has it now. It is asked again where the connection was lost meanwhile. */
 export async function historyOf(proxy, wire) {
-  proxy.send(JSON.stringify({ type: 'history.get', payload: {}, id: 'test' }));
   return eventually(() => {
-    const event = wire.events.findLast((e) => e.type === 'history');
-    assert.ok(event);
-    return event.payload.items;
+    const before = wire.events.length;
+    proxy.send(JSON.stringify({ type: 'history.get', payload: {}, id: 'test' }));
+    return eventually(() => {
+      const event = wire.events.slice(before).find((e) => e.type === 'history');
+      assert.ok(event, 'no history');
+      return event.payload.items;
+    }, 10_000);
+  }, 60_000);
+}
+
+/**
+ * That an answer counts as heard to its end. The gateway waits a second for the page to say so: of one that something held up for longer, the
+ * last words may be missing.
+ */
+export async function heardToItsEnd(proxy, wire, id, answer) {
+  const { acked } = wire.events.find((e) => e.type === 'response.completed' && e.payload.responseId === id);
+  const punctual = acked >= Math.floor(sent(wire, id).length / 24);
+  await eventually(async () => {
+    const { text, heardText } = (await historyOf(proxy, wire)).findLast(({ role }) => role === 'assistant');
+    assert.equal(text, answer);
+    const heard = heardText ?? text;
+    if (punctual) assert.equal(heard, answer);
+    else assert.ok(answer.startsWith(heard), `${heard} was heard`);
   });
 }
 

@@ -4,7 +4,7 @@ import type { Engine, Turns } from '../client/engines';
 import type { App } from '../state/app';
 import { agentChoice, voiceChoice } from '../state/choice';
 import { helm, turnActive } from '../state/helm';
-import type { Theme } from '../state/settings';
+import type { Pause, Sensitivity, Theme } from '../state/settings';
 import { duration } from '../state/banner';
 import { detectorLine, full, nameOf, recogniserLine, tokenWords, voiceLine } from '../state/view';
 import { AgentList } from './AgentChoice';
@@ -23,6 +23,18 @@ const themes: { value: Theme; word: string }[] = [
 const turnsChoices: { value: Turns; word: string }[] = [
   { value: 'agent', word: 'Agent' },
   { value: 'deterministic', word: 'Deterministic' },
+];
+
+const sensitivities: { value: Sensitivity; word: string }[] = [
+  { value: 'high', word: 'Quiet too' },
+  { value: 'usual', word: 'Usual' },
+  { value: 'low', word: 'Clear only' },
+];
+
+const pauses: { value: Pause; word: string }[] = [
+  { value: 'short', word: '0.4 s' },
+  { value: 'usual', word: 'Usual' },
+  { value: 'long', word: '1.2 s' },
 ];
 
 export function applyTheme(theme: Theme): void {
@@ -71,7 +83,7 @@ export function SettingsDrawer({ app, inRoom, onClose, children }: { app: App; i
           )}
           {!inRoom && <TurnsGroup app={app} />}
           <EnginesGroup app={app} />
-          <TalkingGroup app={app} />
+          <TalkingGroup app={app} inRoom={inRoom === true} />
           {children}
           <AppearanceGroup app={app} />
           {!inRoom && (
@@ -206,8 +218,8 @@ function VoiceGroup({ app }: { app: App }): JSX.Element {
   );
 }
 
-function TalkingGroup({ app }: { app: App }): JSX.Element {
-  const { tapInsteadOfHold, deviceId } = app.settings.value;
+function TalkingGroup({ app, inRoom }: { app: App; inRoom: boolean }): JSX.Element {
+  const { tapInsteadOfHold, deviceId, sensitivity, pause } = app.settings.value;
   const devices = app.devices.value;
   const { handsFree } = helm(app.model.value);
   return (
@@ -224,6 +236,24 @@ function TalkingGroup({ app }: { app: App }): JSX.Element {
         />
       )}
       {handsFree.shown && <p class="note">{detectorLine(app.model.value)}</p>}
+      {handsFree.shown && !handsFree.disabled && !inRoom && (
+        <>
+          <div class="field-row">
+            <span class="label">Hands-free hears</span>
+            <Choice
+              label="Hands-free hears"
+              id="sensitivity"
+              options={sensitivities}
+              value={sensitivity}
+              onChange={(value) => app.change({ sensitivity: value })}
+            />
+          </div>
+          <div class="field-row">
+            <span class="label">A silence ends what you say after</span>
+            <Choice label="A silence ends what you say after" id="pause" options={pauses} value={pause} onChange={(value) => app.change({ pause: value })} />
+          </div>
+        </>
+      )}
       {devices.length > 1 && (
         <label class="field-row">
           <span class="label">Microphone</span>

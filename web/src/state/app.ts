@@ -20,7 +20,7 @@ import { Hold } from './hold';
 import { keepPlayed, takePlayed } from './played';
 import { oneLine } from './plain';
 import { reduce } from './reduce';
-import { readSettings, writeSettings, type Settings } from './settings';
+import { detectionOf, readSettings, writeSettings, type Settings } from './settings';
 import { Speaker } from './speaker';
 import { statusFor, type Status } from './status';
 import type { Action, Unsent } from './talk';
@@ -113,6 +113,7 @@ export class App {
     this.#terms = new Terms(this.#second, {
       sound: () => this.#wantsSound,
       detection: () => this.#handsFree.state === 'on' && !cannotListen(this.model.value),
+      vad: () => detectionOf(this.settings.value),
       free: () => this.#isSecond && !turnActive(this.model.value),
       follow: () => Object.keys(this.settings.value.follow),
       notDetecting: () => this.change({ handsFree: false }),
@@ -582,7 +583,7 @@ export class App {
     }
     if (change.speak !== undefined) this.#speaker.mute(!change.speak);
     if (change.speak) this.pressed();
-    if (change.speak || change.follow) this.#terms.agree();
+    if (change.speak || change.sensitivity || change.pause || change.follow) this.#terms.agree();
     this.#set({ tapInsteadOfHold: settings.tapInsteadOfHold });
   }
 

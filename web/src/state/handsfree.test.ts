@@ -110,6 +110,41 @@ describe('the switch', () => {
     expect(b.socket().types).not.toContain('input_audio.commit');
   });
 
+  test('how readily it hears and when a silence ends a turn: asked for once, taken back, and kept by a session that is resumed', async () => {
+    const b = await live();
+    const asked = () => b.socket().sent.filter((m) => m.type === 'session.start').length;
+    b.app.change({ sensitivity: 'low' });
+    expect(b.socket().sent.at(-1)!.payload).toEqual({ turnDetection: 'vad', vad: { threshold: 0.7 } });
+    agree(b, { vad: { threshold: 0.7, speechMs: 200, silenceMs: 600 } });
+    b.app.change({ pause: 'long' });
+    expect(b.socket().sent.at(-1)!.payload).toEqual({ turnDetection: 'vad', vad: { threshold: 0.7, silenceMs: 1200 } });
+    agree(b, { vad: { threshold: 0.7, speechMs: 200, silenceMs: 1200 } });
+    const before = asked();
+    b.app.change({ pause: 'long' });
+    expect(asked()).toBe(before);
+    expect([b.stored.get('vela.sensitivity'), b.stored.get('vela.pause')]).toEqual(['low', 'long']);
+    b.app.change({ sensitivity: 'usual' });
+    expect(b.socket().sent.at(-1)!.payload).toEqual({ turnDetection: 'vad', vad: { silenceMs: 1200 } });
+    agree(b, { vad: { threshold: 0.4, speechMs: 200, silenceMs: 1200 } }); // the operator's own
+    b.app.change({ pause: 'usual' });
+    expect(b.socket().sent.at(-1)!.payload).toEqual({ turnDetection: 'vad' });
+    agree(b, { vad: { threshold: 0.4, speechMs: 200, silenceMs: 600 } });
+    expect(b.socket().sent.at(-1)!.payload).toEqual({ turnDetection: 'vad' });
+  });
+
+  test('where nothing listens by itself, how it would hear is asked for with the switch', async () => {
+    const b = await there();
+    const asked = () => b.socket().sent.filter((m) => m.type === 'session.start').length;
+    const before = asked();
+    b.app.change({ sensitivity: 'high', pause: 'short' });
+    expect(asked()).toBe(before);
+    b.app.change({ handsFree: true });
+    await settle();
+    expect(b.socket().sent.at(-1)!.payload).toEqual({ turnDetection: 'vad', vad: { threshold: 0.35, silenceMs: 400 } });
+    agree(b, { vad: { threshold: 0.35, speechMs: 200, silenceMs: 400 } });
+    expect(asked()).toBe(before + 1);
+  });
+
   test('off again: nothing more is sent, and the control is to be held', async () => {
     const b = await live();
     b.app.change({ handsFree: false });

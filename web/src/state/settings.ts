@@ -1,4 +1,10 @@
+import type { VAD } from '@vela/protocol';
+
 export type Theme = 'system' | 'light' | 'dark';
+/** How readily a sound is taken for speech, hands-free. */
+export type Sensitivity = 'high' | 'usual' | 'low';
+/** How long a silence ends what is said, hands-free. */
+export type Pause = 'short' | 'usual' | 'long';
 
 /** What the page remembers in the browser. Which turns it runs is in its address instead, where it can be seen and shared. */
 export interface Settings {
@@ -16,12 +22,24 @@ export interface Settings {
   handsFree: boolean;
   /** The sources whose agents are shown in the conversation: their names, by their ids. */
   follow: Readonly<Record<string, string>>;
+  sensitivity: Sensitivity;
+  pause: Pause;
 }
 
 /** The gateway follows no more for one session. */
 export const mostFollowed = 16;
 
 type Store = Pick<Storage, 'getItem' | 'setItem'>;
+
+const oneOf = <T extends string>(values: T[], stored: string): T | 'usual' => values.find((value) => value === stored) ?? 'usual';
+
+const thresholds = { high: 0.35, low: 0.7 };
+const silences = { short: 400, long: 1200 };
+
+/** What of the gateway's own detection is to be other than usual. */
+export function detectionOf({ sensitivity, pause }: Settings): VAD {
+  return { ...(sensitivity !== 'usual' && { threshold: thresholds[sensitivity] }), ...(pause !== 'usual' && { silenceMs: silences[pause] }) };
+}
 
 export function readSettings(store: Store | null): Settings {
   const get = (key: string): string => {
@@ -41,6 +59,8 @@ export function readSettings(store: Store | null): Settings {
     speak: get('speak') !== 'no',
     handsFree: get('handsFree') === 'yes',
     follow: readFollowed(get('follow')),
+    sensitivity: oneOf(['high', 'low'], get('sensitivity')),
+    pause: oneOf(['short', 'long'], get('pause')),
   };
 }
 
@@ -63,6 +83,8 @@ export function writeSettings(store: Store | null, settings: Settings): void {
     store?.setItem('vela.speak', settings.speak ? 'yes' : 'no');
     store?.setItem('vela.handsFree', settings.handsFree ? 'yes' : 'no');
     store?.setItem('vela.follow', JSON.stringify(Object.entries(settings.follow)));
+    store?.setItem('vela.sensitivity', settings.sensitivity);
+    store?.setItem('vela.pause', settings.pause);
   } catch {
     // They hold until the page is closed.
   }

@@ -1,4 +1,4 @@
-import type { SessionStartPayloadV2 } from '@vela/protocol';
+import type { SessionStartPayloadV2, VAD } from '@vela/protocol';
 import { soundRate } from '../audio/playback';
 import type { Session } from '../client/client';
 
@@ -10,6 +10,8 @@ export interface Wanted {
   sound(): boolean;
   /** Whether the gateway is to hear where speech begins and ends. */
   detection(): boolean;
+  /** How, where it is to be other than the gateway has it. */
+  vad(): VAD;
   /** Whether there is nothing in the way of asking. */
   free(): boolean;
   /** The sources whose agents it is to show, by their ids. */
@@ -24,6 +26,7 @@ export class Terms {
   #wanted: Wanted;
   #soundAsked = false; // whether this session was asked for the sound that it began without
   #followed = ''; // the sources that this session was asked to follow, a line each
+  #vad: string | null = null; // how this session was asked to hear that; null: not yet
   #asking: { id: string; settings: SessionStartPayloadV2 } | null = null; // what the session is asked for, until it answers
 
   constructor(session: Session, wanted: Wanted) {
@@ -39,8 +42,17 @@ export class Terms {
       this.#ask({ audio: { output: soundFormat } });
       return;
     }
-    const turnDetection = this.#wanted.detection() ? 'vad' : 'none';
-    if (turnDetection !== terms.turnDetection) return this.#ask({ turnDetection });
+    const detects = this.#wanted.detection();
+    const turnDetection = detects ? 'vad' : 'none';
+    const vad = this.#wanted.vad();
+    const asked = JSON.stringify(vad);
+    // A session that was taken up again may have it from before.
+    this.#vad ??= Object.entries(vad).every(([name, value]) => terms.vad?.[name as keyof VAD] === value) ? asked : null;
+    if (turnDetection !== terms.turnDetection || (detects && this.#vad !== asked)) {
+      if (detects) this.#vad = asked;
+      this.#ask({ turnDetection, ...(detects && asked !== '{}' && { vad }) });
+      return;
+    }
     const follow = this.#wanted.follow();
     if (!terms.features?.includes('signals') || follow.join('\n') === this.#followed) return; // what others asked for stays
     this.#followed = follow.join('\n');
@@ -61,6 +73,7 @@ export class Terms {
     if (later) {
       this.#soundAsked &&= !settings.audio;
       if (settings.follow) this.#followed = '\n'; // which is none
+      this.#vad = null;
     } else if (settings.turnDetection === 'vad') this.#wanted.notDetecting();
     return later;
   }
@@ -74,5 +87,6 @@ export class Terms {
   renew(): void {
     this.#soundAsked = false;
     this.#followed = '';
+    this.#vad = null;
   }
 }
