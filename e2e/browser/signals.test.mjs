@@ -52,7 +52,12 @@ async function watch(t, view, options = {}) {
   return {
     ...visited,
     text,
-    reads: (selector, wanted) => eventually(async () => assert.match(await text(selector), wanted)),
+    reads: (selector, wanted) =>
+      eventually(async () => {
+        const read = await text(selector);
+        const below = await page.locator('.foot').allInnerTexts(); // it says whether the list is held, and why
+        assert.match(read, wanted, `${selector} is ${JSON.stringify(read)}, want ${wanted}; below it stands ${JSON.stringify(below)}`);
+      }),
     /** The rows that are drawn, from top to bottom: type, summary and how often. */
     rows: () =>
       page.evaluate(() =>
@@ -206,6 +211,47 @@ test('a source is added, refused without its key, and heard with it; the key is 
   assert.ok(!everything.includes(key));
   await source.getByRole('button', { name: 'Remove' }).click();
   await eventually(async () => assert.equal(await source.count(), 0));
+});
+
+test('what the agent of another source does is shown in the conversation, with its name, while nobody talks', async (t) => {
+  const emitter = await serveSignals(t, 'k');
+  const { page } = await watch(t, 'signals', { turns: 'agent' });
+  await page.locator('#add-source').click();
+  await page.getByLabel('Address').fill(emitter.url);
+  await page.getByLabel('Name, if').fill('schist');
+  await page.getByLabel('Key, if').fill('k');
+  await page.locator('.add button[type=submit]').click();
+  const source = page.locator('.source', { hasText: 'schist' });
+  await source.getByRole('button', { name: 'Connect', exact: true }).click();
+  await eventually(() => assert.equal(emitter.streams.size, 1), 20_000);
+  await source.locator('.head').click();
+  await source.getByRole('button', { name: 'Show in the conversation' }).click();
+  assert.equal(await source.getByRole('button', { name: 'Shown in the conversation' }).getAttribute('aria-pressed'), 'true');
+  await page.evaluate(() => void (location.hash = 'talk'));
+  let n = 0;
+  const read = (path) => ({ type: 'tool_call', source: 'adapter:emitter', payload: { toolName: 'Read', agentId: 'x', callId: `c${n++}`, input: { file_path: path } } });
+  // A status is shown for a moment, so it is said again until it was seen.
+  await eventually(async () => {
+    emitter.say(read('charts/tide.md'));
+    assert.deepEqual((await page.locator('#status').allTextContents()).map((s) => s.replace(/\s+/g, ' ').trim()), ['schist Reading charts/tide.md']);
+  });
+  const last = read('charts/reef.md');
+  emitter.say(last);
+  emitter.say({ type: 'tool_result', source: 'adapter:emitter', payload: { toolName: 'Read', agentId: 'x', callId: last.payload.callId, success: true, output: { content: '# The reef' } } });
+  await eventually(async () => assert.match(await page.locator('#artifacts').innerText(), /The reef/));
+
+  // Another visit of the same browser is shown it, too; one that is told not to is not.
+  await page.reload();
+  await eventually(async () => {
+    emitter.say(read('charts/tide.md'));
+    assert.equal(await page.locator('#status').count(), 1);
+  });
+  await page.evaluate(() => void (location.hash = 'signals'));
+  await source.locator('.head').click();
+  await source.getByRole('button', { name: 'Shown in the conversation' }).click();
+  await source.getByRole('button', { name: 'Remove' }).click();
+  await eventually(async () => assert.equal(await source.count(), 0));
+  assert.equal(await page.evaluate(() => localStorage.getItem('vela.follow')), '[]');
 });
 
 /** What came out, the newest first: what it is, what it is about and its words. Whether the page listened when the run began is not told from that. */

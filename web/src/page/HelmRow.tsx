@@ -50,7 +50,7 @@ export function HelmRow({ app }: { app: App }): JSX.Element {
         </p>
         {partial === '' && (
           <>
-            {talk.status && view.told ? (
+            {talk.status && (view.told || (talk.status.source !== undefined && !view.unsent && !talk.held)) ? (
               <StatusLine status={talk.status} by={app.nameOf(talk.status)} />
             ) : (
               <p class={view.unsent || talk.held ? 'title pale' : 'title'}>{view.title}</p>

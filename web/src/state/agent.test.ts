@@ -238,6 +238,19 @@ describe('the status line', () => {
     expect(talk(b).status).toBeNull();
   });
 
+  test('of a source that is followed says whose it is', async () => {
+    const b = await bench({ turns: 'agent', stored: new Map([['vela.follow', '[["remote:1","Lab"]]']]) });
+    const guest = (source: string, detail: string) => b.socket().say('status', { type: 'status', action: 'reading_file', detail, source });
+    guest('remote:1', 'a');
+    b.timers.advance(2000);
+    guest('remote:1', 'a'); // the same
+    guest('local:claude-code', 'a'); // of whom nothing else is known
+    expect(talk(b).status).toMatchObject({ verb: 'Reading', source: 'local:claude-code' });
+    expect(told(b).filter((t) => /Reading/.test(t))).toEqual(['Lab Reading a', 'claude-code Reading a']);
+    expect(b.app.nameOf({ ...talk(b).status!, source: 'remote:1' })).toBe('Lab');
+    expect(statusOf({ type: 'status', action: 'thinking', detail: 'hm', source: 'x' }, 7)).toMatchObject({ source: 'x' });
+  });
+
   test('is read aloud now and then, and never what the phase has said', async () => {
     const b = await working();
     status(b, 'thinking');
@@ -263,6 +276,55 @@ describe('the status line', () => {
     expect(view(b).told).toBe(false);
     b.socket().say('status', { type: 'status', action: 'reading_file', detail: 'a', source: 'local:claude-code' });
     expect(told(b).at(-1)).toBe('claude-code Reading a');
+  });
+});
+
+describe('sources that are followed', () => {
+  const follows = (b: Bench) => sent(b, 'session.start').flatMap((p) => ('follow' in p ? [p.follow] : []));
+  const may = { features: ['text', 'signals'] };
+  const visit = (stored: [string, string][] = [['vela.follow', '[["remote:1","Lab"],["local:openclaw","OpenClaw"]]']]) => bench({ turns: 'agent', greet: false, stored: new Map(stored) });
+
+  test('are asked for in each new session that may, once, and again when the choice changes', async () => {
+    const b = await visit();
+    b.socket().open();
+    b.socket().greet('session-1', may);
+    expect(follows(b)).toEqual([['remote:1', 'local:openclaw']]);
+    b.socket().greet('session-1', { ...may, follow: ['remote:1', 'local:openclaw'] });
+    b.socket().say('session.state', { value: 'idle' });
+    expect(follows(b)).toHaveLength(1);
+    b.app.change({ follow: { 'remote:1': 'Lab' } });
+    expect(follows(b).at(-1)).toEqual(['remote:1']);
+    expect(b.stored.get('vela.follow')).toBe('[["remote:1","Lab"]]');
+    b.socket().greet('session-2', may);
+    expect(follows(b)).toHaveLength(3);
+  });
+
+  test('are not asked for where nobody chose any, or the session may not', async () => {
+    const [none, may_not] = [await visit([]), await visit()];
+    for (const b of [none, may_not]) b.socket().open();
+    none.socket().greet('session-1', may);
+    may_not.socket().greet('session-1');
+    expect([follows(none), follows(may_not)]).toEqual([[], []]);
+  });
+
+  test('a refusal is the end of it, a turn that came in between is not', async () => {
+    const b = await visit();
+    b.socket().open();
+    b.socket().greet('session-1', may);
+    const refuse = (code: string) => b.socket().say('error', { code, message: 'x', ref: b.socket().sent.at(-1)!.id });
+    refuse('turn_in_flight');
+    b.socket().say('session.state', { value: 'idle' });
+    expect(follows(b)).toHaveLength(2);
+    refuse('unsupported');
+    b.socket().say('session.state', { value: 'idle' });
+    expect(follows(b)).toHaveLength(2);
+  });
+
+  test.each(['{', '7', '[7]', '{"a":1}', 'null', '[["a"],["b","B",3]]'])('%s in the store stops nothing', async (text) => {
+    const b = await visit([['vela.follow', text]]);
+    b.socket().open();
+    b.socket().greet('session-1', may);
+    expect(talk(b).sessionId).toBe('session-1');
   });
 });
 

@@ -115,6 +115,7 @@ export class App {
       detection: () => this.#handsFree.state === 'on' && !cannotListen(this.model.value),
       vad: () => detectionOf(this.settings.value),
       free: () => this.#isSecond && !turnActive(this.model.value),
+      follow: () => Object.keys(this.settings.value.follow),
       notDetecting: () => this.change({ handsFree: false }),
     });
     this.#ear = new Ear({
@@ -234,7 +235,7 @@ export class App {
 
   /** What to call who does something; '' for the session's own agent. */
   nameOf({ source }: Status): string {
-    return source === undefined ? '' : oneLine(this.names.value.get(source) ?? source.replace(/^local:/, ''));
+    return source === undefined ? '' : oneLine(this.names.value.get(source) ?? this.settings.value.follow[source] ?? source.replace(/^local:/, ''));
   }
 
   /** Whether there is a session to talk to. */
@@ -582,7 +583,7 @@ export class App {
     }
     if (change.speak !== undefined) this.#speaker.mute(!change.speak);
     if (change.speak) this.pressed();
-    if (change.speak || change.sensitivity || change.pause) this.#terms.agree();
+    if (change.speak || change.sensitivity || change.pause || change.follow) this.#terms.agree();
     this.#set({ tapInsteadOfHold: settings.tapInsteadOfHold });
   }
 
@@ -726,7 +727,7 @@ export class App {
     timers.clear(this.#statusTimer);
     this.#statusTimer = timers.set(() => this.#dispatch({ type: 'status over' }), statusFor);
     const { status } = this.model.value.talk;
-    if (!status || this.#again || (before?.verb === status.verb && before.detail === status.detail) || status.action === 'thinking') return;
+    if (!status || this.#again || (before?.verb === status.verb && before.detail === status.detail && before.source === status.source) || status.action === 'thinking') return;
     if (timers.now() - this.#statusTold < betweenStatuses || listening(this.model.value) === 'live') return;
     this.#statusTold = timers.now();
     this.#announcer.tell([`${this.nameOf(status)} ${status.verb} ${status.detail}`.trim()]);

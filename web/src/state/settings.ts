@@ -20,9 +20,14 @@ export interface Settings {
   speak: boolean;
   /** Whether the page listens by itself. */
   handsFree: boolean;
+  /** The sources whose agents are shown in the conversation: their names, by their ids. */
+  follow: Readonly<Record<string, string>>;
   sensitivity: Sensitivity;
   pause: Pause;
 }
+
+/** The gateway follows no more for one session. */
+export const mostFollowed = 16;
 
 type Store = Pick<Storage, 'getItem' | 'setItem'>;
 
@@ -53,9 +58,19 @@ export function readSettings(store: Store | null): Settings {
     voice: get('voice'),
     speak: get('speak') !== 'no',
     handsFree: get('handsFree') === 'yes',
+    follow: readFollowed(get('follow')),
     sensitivity: oneOf(['high', 'low'], get('sensitivity')),
     pause: oneOf(['short', 'long'], get('pause')),
   };
+}
+
+function readFollowed(text: string): Record<string, string> {
+  try {
+    const pairs = JSON.parse(text || '[]') as [unknown, unknown][];
+    return Object.fromEntries(pairs.slice(0, mostFollowed).map(([id, name]) => [String(id), String(name)]));
+  } catch {
+    return {};
+  }
 }
 
 export function writeSettings(store: Store | null, settings: Settings): void {
@@ -67,6 +82,7 @@ export function writeSettings(store: Store | null, settings: Settings): void {
     store?.setItem('vela.voice', settings.voice);
     store?.setItem('vela.speak', settings.speak ? 'yes' : 'no');
     store?.setItem('vela.handsFree', settings.handsFree ? 'yes' : 'no');
+    store?.setItem('vela.follow', JSON.stringify(Object.entries(settings.follow)));
     store?.setItem('vela.sensitivity', settings.sensitivity);
     store?.setItem('vela.pause', settings.pause);
   } catch {

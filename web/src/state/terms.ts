@@ -14,6 +14,8 @@ export interface Wanted {
   vad(): VAD;
   /** Whether there is nothing in the way of asking. */
   free(): boolean;
+  /** The sources whose agents it is to show, by their ids. */
+  follow(): readonly string[];
   /** The gateway will not listen by itself. */
   notDetecting(): void;
 }
@@ -23,6 +25,7 @@ export class Terms {
   #session: Session;
   #wanted: Wanted;
   #soundAsked = false; // whether this session was asked for the sound that it began without
+  #followed = ''; // the sources that this session was asked to follow, a line each
   #vad: string | null = null; // how this session was asked to hear that; null: not yet
   #asking: { id: string; settings: SessionStartPayloadV2 } | null = null; // what the session is asked for, until it answers
 
@@ -45,9 +48,15 @@ export class Terms {
     const asked = JSON.stringify(vad);
     // A session that was taken up again may have it from before.
     this.#vad ??= Object.entries(vad).every(([name, value]) => terms.vad?.[name as keyof VAD] === value) ? asked : null;
-    if (turnDetection === terms.turnDetection && (!detects || this.#vad === asked)) return;
-    if (detects) this.#vad = asked;
-    this.#ask({ turnDetection, ...(detects && asked !== '{}' && { vad }) });
+    if (turnDetection !== terms.turnDetection || (detects && this.#vad !== asked)) {
+      if (detects) this.#vad = asked;
+      this.#ask({ turnDetection, ...(detects && asked !== '{}' && { vad }) });
+      return;
+    }
+    const follow = this.#wanted.follow();
+    if (!terms.features?.includes('signals') || follow.join('\n') === this.#followed) return; // what others asked for stays
+    this.#followed = follow.join('\n');
+    this.#ask({ follow: [...follow] });
   }
 
   #ask(settings: SessionStartPayloadV2): void {
@@ -63,9 +72,9 @@ export class Terms {
     const later = code === 'turn_in_flight' || code === 'mocked_turn_in_flight';
     if (later) {
       this.#soundAsked &&= !settings.audio;
+      if (settings.follow) this.#followed = '\n'; // which is none
       this.#vad = null;
-    }
-    else if (settings.turnDetection === 'vad') this.#wanted.notDetecting();
+    } else if (settings.turnDetection === 'vad') this.#wanted.notDetecting();
     return later;
   }
 
@@ -77,6 +86,7 @@ export class Terms {
   /** Another session begins, which was asked for nothing yet. */
   renew(): void {
     this.#soundAsked = false;
+    this.#followed = '';
     this.#vad = null;
   }
 }

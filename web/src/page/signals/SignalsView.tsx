@@ -65,7 +65,7 @@ export function SignalsView({ app }: { app: App }): JSX.Element {
               </button>
             </header>
           )}
-          <SourceList watch={watch} midi={midi} />
+          <SourceList app={app} watch={watch} midi={midi} />
         </aside>
       )}
       <section class="stream" aria-label="Timeline">

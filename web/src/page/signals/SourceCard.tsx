@@ -4,6 +4,8 @@ import type { Answer } from '../../client/ask';
 import type { Source } from '../../client/sources';
 import { rateWords } from '../../state/meter';
 import { identityOf } from '../../state/origin';
+import type { App } from '../../state/app';
+import { mostFollowed } from '../../state/settings';
 import { plain } from '../../state/plain';
 import type { Watch } from '../../state/watch';
 import { Flag } from './Flag';
@@ -11,7 +13,7 @@ import { Flag } from './Flag';
 const claudeCode = 'local:claude-code';
 
 /** One source: how it is, what it has, and what can be done with it. */
-export function SourceCard({ watch, source }: { watch: Watch; source: Source }): JSX.Element {
+export function SourceCard({ app, watch, source }: { app: App; watch: Watch; source: Source }): JSX.Element {
   const open = useSignal(false);
   const failed = useSignal('');
   const asking = useSignal(false);
@@ -40,6 +42,10 @@ export function SourceCard({ watch, source }: { watch: Watch; source: Source }):
     // Who takes it off does not want it back by itself.
     if (hooks) watch.consent.set('by hand');
     act(watch.sources.disconnect(id));
+  };
+  const remove = (): void => {
+    act(watch.sources.remove(id));
+    unfollow(app, id);
   };
   return (
     <li class="source" id={label} data-state={state} data-identity={identityOf(source)} data-open={open.value || undefined}>
@@ -91,6 +97,7 @@ export function SourceCard({ watch, source }: { watch: Watch; source: Source }):
             </p>
           )}
           {takesKey(source) && <KeyForm watch={watch} source={source} act={act} />}
+          <Follow app={app} source={source} />
           {prompts(source) && <PromptForm watch={watch} source={source} act={act} />}
           <div class="acts">
             {on && (
@@ -99,7 +106,7 @@ export function SourceCard({ watch, source }: { watch: Watch; source: Source }):
               </button>
             )}
             {!source.local && (
-              <button type="button" class="button quiet" onClick={() => act(watch.sources.remove(id))}>
+              <button type="button" class="button quiet" onClick={remove}>
                 Remove
               </button>
             )}
@@ -108,6 +115,32 @@ export function SourceCard({ watch, source }: { watch: Watch; source: Source }):
       )}
     </li>
   );
+}
+
+/** Has the conversation show what this source's agent does, beside the own one. */
+function Follow({ app, source: { id, name } }: { app: App; source: Source }): JSX.Element | null {
+  const { follow } = app.settings.value;
+  const on = Object.hasOwn(follow, id);
+  const flip = (): void => (on ? unfollow(app, id) : app.change({ follow: { ...follow, [id]: name } }));
+  const off =
+    app.model.value.turns !== 'agent' ? 'Off: an agent has to answer in the conversation.'
+    : !on && Object.keys(follow).length >= mostFollowed ? `Off: ${mostFollowed} sources are shown already.`
+    : '';
+  return (
+    <div class="acts">
+      <button type="button" class="button" aria-pressed={on} disabled={off !== ''} aria-describedby={`source-${domId(id)}-follow`} onClick={flip}>
+        {on ? 'Shown in the conversation' : 'Show in the conversation'}
+      </button>
+      <span class="sub" id={`source-${domId(id)}-follow`}>
+        {off}
+      </span>
+    </div>
+  );
+}
+
+function unfollow(app: App, id: string): void {
+  const { [id]: name, ...others } = app.settings.peek().follow;
+  if (name !== undefined) app.change({ follow: others });
 }
 
 /** An id may have what no element's id may. */

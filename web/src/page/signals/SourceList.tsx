@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { Source } from '../../client/sources';
 import type { Forwarder, MidiState } from '../../midi/forwarder';
+import type { App } from '../../state/app';
 import { plain } from '../../state/plain';
 import type { Watch } from '../../state/watch';
 import { Icon } from '../Icon';
@@ -9,7 +10,7 @@ import { Flag } from './Flag';
 import { SourceCard } from './SourceCard';
 
 /** Where signals come from: this machine, other places, and the devices of this browser. */
-export function SourceList({ watch, midi }: { watch: Watch; midi: Forwarder }): JSX.Element {
+export function SourceList({ app, watch, midi }: { app: App; watch: Watch; midi: Forwarder }): JSX.Element {
   const adding = useSignal(false);
   const failed = useSignal('');
   const sources = [...watch.known.value.values()];
@@ -36,7 +37,7 @@ export function SourceList({ watch, midi }: { watch: Watch; midi: Forwarder }): 
         </p>
       )}
       {watch.listed.value && local.length === 0 && <p class="note">Nothing found on this machine.</p>}
-      <Cards watch={watch} sources={local} />
+      <Cards app={app} watch={watch} sources={local} />
       <header>
         <h2>Remote</h2>
         <button type="button" class="button quiet" id="add-source" aria-expanded={adding.value} onClick={() => (adding.value = !adding.value)}>
@@ -45,18 +46,18 @@ export function SourceList({ watch, midi }: { watch: Watch; midi: Forwarder }): 
         </button>
       </header>
       {adding.value && <AddForm watch={watch} onDone={() => (adding.value = false)} />}
-      <Cards watch={watch} sources={remote} />
+      <Cards app={app} watch={watch} sources={remote} />
       <MidiDevices midi={midi} />
     </>
   );
 }
 
-function Cards({ watch, sources }: { watch: Watch; sources: readonly Source[] }): JSX.Element | null {
+function Cards({ app, watch, sources }: { app: App; watch: Watch; sources: readonly Source[] }): JSX.Element | null {
   if (sources.length === 0) return null;
   return (
     <ul class="cards">
       {sources.map((source) => (
-        <SourceCard key={source.id} watch={watch} source={source} />
+        <SourceCard key={source.id} app={app} watch={watch} source={source} />
       ))}
     </ul>
   );

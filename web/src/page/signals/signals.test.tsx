@@ -1,6 +1,8 @@
 import { render } from 'preact';
 import { act } from 'preact/test-utils';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { bench } from '../../state/fakes';
+import type { App } from '../../state/app';
 import type { Source } from '../../client/sources';
 import { FakeTimers } from '../../client/fakes';
 import { Consent } from '../../state/consent';
@@ -75,8 +77,9 @@ const type = (field: HTMLInputElement | HTMLTextAreaElement, text: string) =>
   });
 
 describe('a source', () => {
-  const show = async (watch: Watch, it: Source): Promise<void> => {
-    await act(() => render(<ul>{<SourceCard watch={watch} source={it} />}</ul>, root));
+  const show = async (watch: Watch, it: Source, app?: App): Promise<void> => {
+    const of = app ?? (await bench({ turns: 'agent' })).app;
+    await act(() => render(<ul>{<SourceCard app={of} watch={watch} source={it} />}</ul>, root));
   };
 
   test.each([
@@ -113,6 +116,24 @@ describe('a source', () => {
       { method: 'POST', path: `${at}/paste`, body: undefined },
       { method: 'PUT', path: at, body: { key: '' } },
     ]);
+  });
+
+  test('it is shown in the conversation, where that may see it, and not any more when it is removed', async () => {
+    const b = await bench({ turns: 'agent' });
+    const { watch } = watching();
+    const it = source({ id: 'remote:1', name: 'Lab', local: false });
+    await show(watch, it, b.app);
+    await press('Lab');
+    await act(() => b.socket().greet('session-1', { features: ['signals'] }));
+    await press('Show in');
+    expect(b.socket().sent.at(-1)).toMatchObject({ type: 'session.start', payload: { follow: ['remote:1'] } });
+    expect(button('Shown in').getAttribute('aria-pressed')).toBe('true');
+    await act(() => b.socket().greet('session-1', { features: ['signals'], follow: ['remote:1'] }));
+    await press('Remove');
+    expect(b.socket().sent.at(-1)).toMatchObject({ type: 'session.start', payload: { follow: [] } });
+    const many = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`remote:${i + 2}`, 'x']));
+    await act(() => b.app.change({ follow: many }));
+    expect([button('Show in').disabled, root.querySelector('#source-remote-1-follow')!.textContent]).toEqual([true, 'Off: 16 sources are shown already.']);
   });
 
   test('what the gateway refuses is told where it was asked', async () => {
