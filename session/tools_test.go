@@ -262,6 +262,7 @@ func TestAnAnswerForGoodIsForOneAgent(t *testing.T) {
 		cfg.Agents = append(cfg.Agents, session.NamedEngine{Name: "other", Engine: asks})
 		c := start(t, cfg)
 		c.join()
+		synctest.Wait()
 		approvals := true
 		var asked []string
 		for _, agent := range []string{"test", "test", "other", "other", "test"} {

@@ -232,7 +232,7 @@ func TestASecondProcessIsRefused(t *testing.T) {
 	appendAll(t, s, 1, 5)
 	out, err := helper(t, "open", dir).Output()
 	must(t, err)
-	if !strings.Contains(string(out), "in use by another process") {
+	if !strings.Contains(string(out), "in use by another gateway") {
 		t.Errorf("the second says %q", out)
 	}
 	appendAll(t, s, 6, 10)
