@@ -359,7 +359,7 @@ test("a phone alone has another agent's work shown, and not any more", async (t)
   const bob = await openPhone(t, { room: phone.room }); // everybody there sees it
   await eventually(async () => {
     works();
-    for (const one of [phone, bob]) assert.equal(await one.page.locator('#status').textContent(), 'the lab Reading .../sea/chart.go');
+    for (const one of [phone, bob]) assert.deepEqual(await one.page.locator('#status').allTextContents(), ['the lab Reading .../sea/chart.go']);
   }, long);
   assert.equal(await phone.session(), 'idle');
   await picture(phone.page, 'phone-guest');

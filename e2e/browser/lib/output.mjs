@@ -21,6 +21,16 @@ export function tap() {
   let context = null;
   let ear = null;
   let stream = null;
+  const come = [];
+  // A busy page hears late of what left the output: this waits until it has. An output that is suspended says nothing.
+  out.caughtUp = () =>
+    context?.state === 'running' && ear
+      ? new Promise((done) => {
+          come.push(done);
+          ear.port.postMessage('where');
+          context.addEventListener('statechange', done, { once: true });
+        })
+      : null;
   const overhear = () => {
     if (ear && stream) connect.call(createMediaStreamSource.call(context, stream), ear, 0, 1);
   };
@@ -31,6 +41,7 @@ export function tap() {
     await context.audioWorklet.addModule('/tap.js');
     ear = new AudioWorkletNode(context, 'tap', { numberOfInputs: 2 });
     ear.port.onmessage = ({ data }) => {
+      if (data === 'here') return come.shift()?.();
       if (data.samples) out.frames.push({ at: data.at, samples: data.samples });
       if (data.level > 0) out.microphone.push({ at: data.at, level: data.level });
     };
@@ -53,6 +64,10 @@ export function tap() {
 
 /** The second worklet. Silence is not sent. */
 const tapModule = `registerProcessor('tap', class extends AudioWorkletProcessor {
+  constructor() {
+    super();
+    this.port.onmessage = () => this.port.postMessage('here');
+  }
   process([[samples], [microphone]]) {
     const sounds = samples?.some((s) => s !== 0);
     const level = microphone ? Math.sqrt(microphone.reduce((sum, s) => sum + s * s, 0) / microphone.length) : 0;
@@ -136,11 +151,18 @@ export const over = (wire, type, id, within = untilSpoken) =>
 
 /** What left the output: its samples as PCM16, without the silence of whole quanta. */
 export async function output(page) {
-  const { rate, frames } = await page.evaluate(() => ({ rate: output.rate, frames: output.frames.map(({ at, samples }) => [at, ...samples]) }));
+  const { rate, frames } = await page.evaluate(async () => {
+    await output.caughtUp();
+    return { rate: output.rate, frames: output.frames.map(({ at, samples }) => [at, ...samples]) };
+  });
   return { rate, frames: frames.map(([at, ...samples]) => ({ at, samples: samples.map((s) => Math.round(s * 32768)) })) };
 }
 
-export const forget = (page) => page.evaluate(() => void (output.frames.length = output.microphone.length = output.pressed.length = 0));
+export const forget = (page) =>
+  page.evaluate(async () => {
+    await output.caughtUp();
+    output.frames.length = output.microphone.length = output.pressed.length = 0;
+  });
 
 /** The samples of an answer that were sent, each once. */
 export function sent(wire, id) {
