@@ -8,7 +8,7 @@ import { startVela } from './lib/vela.mjs';
 // `slow` leaves time to cancel between two events of an answer.
 let browser, vela, slow;
 before(
-  async () => ([browser, vela, slow] = await Promise.all([startBrowser(), startVela(['--pace', '40ms']), startVela(['--pace', '600ms'])])),
+  async () => ([browser, vela, slow] = await Promise.all([startBrowser(), startVela(['--pace', '40ms']), startVela(['--pace', '1500ms'])])),
 );
 after(() => Promise.all([browser?.close(), vela?.stop(), slow?.stop()]));
 
@@ -259,7 +259,7 @@ for (const [phase, reached, stays] of [
       assert.equal(await page.locator('[data-turn] .cut').innerText(), 'you stopped this');
       // The rest of the turn would have come within three paces.
       await shown.forget();
-      await page.waitForTimeout(1900);
+      await page.waitForTimeout(4700);
       assert.equal((await page.evaluate(() => window.seen.states)).length, 1, 'something changed after the cancel');
       assert.equal(proxy.given.at(-1), event('session.state', { value: 'idle' }));
       // And the next turn is whole, and its own.
