@@ -36,36 +36,29 @@ func (p *Pass) Enter() (leave func(), err error) {
 	if p.expired {
 		return nil, ErrExpired
 	}
-	a := p.authority
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	u := a.of(p.claims)
-	if u.sessions >= p.claims.Sessions {
-		return nil, ErrSessions
-	}
-	u.sessions++
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		u.sessions--
-	}, nil
+	return p.place(func(u *usage) *int { return &u.sessions }, ErrSessions)
 }
 
 // Watch takes one of the token's places for an event stream, of which it has as many as for sessions. Whoever watches calls
 // leave once, at the end.
 func (p *Pass) Watch() (leave func(), err error) {
+	return p.place(func(u *usage) *int { return &u.streams }, ErrStreams)
+}
+
+// place takes one of a kind of places, of which the token has as many as sessions; full is returned where none is left.
+func (p *Pass) place(of func(*usage) *int, full error) (leave func(), err error) {
 	a := p.authority
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	u := a.of(p.claims)
-	if u.streams >= p.claims.Sessions {
-		return nil, ErrStreams
+	taken := of(a.of(p.claims))
+	if *taken >= p.claims.Sessions {
+		return nil, full
 	}
-	u.streams++
+	*taken++
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		u.streams--
+		*taken--
 	}, nil
 }
 
