@@ -35,17 +35,13 @@ const (
 
 // finder looks for servers. Its methods may be called from several goroutines.
 type finder struct {
+	recent[[]offer]
 	ports  []string
 	client *http.Client
-	asking chan struct{} // holds one: whoever asks
-
-	mu    sync.Mutex
-	found []offer
-	until time.Time
 }
 
 func newFinder() *finder {
-	return &finder{ports: usualPorts, asking: make(chan struct{}, 1), client: &http.Client{
+	return &finder{recent: newRecent[[]offer](), ports: usualPorts, client: &http.Client{
 		Transport: &http.Transport{
 			DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
 			DialContext: (&net.Dialer{Timeout: findTime}).DialContext,
@@ -54,36 +50,8 @@ func newFinder() *finder {
 	}}
 }
 
-// lately is what was found in the last seconds, so that no number of callers makes more requests than one. It takes as long as
-// [findTime]; nothing comes back for who leaves before.
-func (f *finder) lately(ctx context.Context) []offer {
-	select {
-	case f.asking <- struct{}{}:
-	case <-ctx.Done():
-		return f.known()
-	}
-	defer func() { <-f.asking }()
-	f.mu.Lock()
-	fresh := time.Now().Before(f.until)
-	f.mu.Unlock()
-	if fresh {
-		return f.known()
-	}
-	found := f.look(ctx)
-	if ctx.Err() == nil { // else it says no more than that the caller has gone
-		f.mu.Lock()
-		f.found, f.until = found, time.Now().Add(reportKept)
-		f.mu.Unlock()
-	}
-	return found
-}
-
-// known is what was found when somebody last looked.
-func (f *finder) known() []offer {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.found
-}
+// lately is what was found in the last seconds. It takes as long as [findTime].
+func (f *finder) lately(ctx context.Context) []offer { return f.recent.lately(ctx, f.look) }
 
 // look asks every port at once, on loopback alone.
 func (f *finder) look(ctx context.Context) (found []offer) {
