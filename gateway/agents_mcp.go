@@ -140,16 +140,8 @@ func toolNames(tools []tool.Definition) string {
 
 // connected waits until it is clear whether the server is there.
 func (s *toolServer) connected(ctx context.Context) error {
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
-	for {
-		if now := s.tools.Status(); now.There || now.Why != nil {
-			return now.Why
-		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return fmt.Errorf("no answer within %v (is it a server of MCP? One that has to be fetched first takes longer)", serverTime)
-		}
-	}
+	return settled(ctx, func() (bool, error) {
+		now := s.tools.Status()
+		return now.There || now.Why != nil, now.Why
+	}, fmt.Errorf("no answer within %v (is it a server of MCP? One that has to be fetched first takes longer)", serverTime))
 }

@@ -92,21 +92,31 @@ func publicly(err error) string {
 
 // connected waits until it is clear whether OpenClaw is there.
 func connected(ctx context.Context, c *openclaw.Client) error {
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
-	for {
-		s := c.Status()
-		switch s.Phase {
+	return settled(ctx, func() (bool, error) {
+		switch s := c.Status(); s.Phase {
 		case openclaw.Connected:
-			return nil
+			return true, nil
 		case openclaw.Connecting:
+			return false, nil
 		default:
-			return notThere(s.Why)
+			return true, notThere(s.Why)
+		}
+	}, notThere("OpenClaw has not answered yet."))
+}
+
+// settled waits until it is clear whether something is there that is being connected to, and why not. It returns late where
+// ctx ends before that.
+func settled(ctx context.Context, look func() (clear bool, why error), late error) error {
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if clear, why := look(); clear {
+			return why
 		}
 		select {
-		case <-look.C:
+		case <-again.C:
 		case <-ctx.Done():
-			return notThere("OpenClaw has not answered yet.")
+			return late
 		}
 	}
 }
