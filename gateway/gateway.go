@@ -8,14 +8,15 @@
 // folder changes, feed who follows signals and webhook one who is told of them; client is the protocol's client in Go,
 // script the scripted turns.
 //
-// The files here: file.go reads vela.yaml, and file_agents.go, file_mcp.go, file_speech.go and file_yaml.go have its parts.
-// agents.go is who answers, agents_make.go makes them of the file, agents_report.go says whether they are there and
-// agents_absent.go stands for one that is not; offered.go is who might answer without a file, found.go what runs on this
-// machine. ears.go, voices.go and detectors.go are who recognises, who speaks and what tells speech from silence, engines.go
-// and sherpa.go what of that works in this process, and hear.go asks the ears alone. kept.go is what outlives the process,
-// rooms.go where LiveKit is, signals.go, follow.go and run.go the way of signals, who follows them and what they set off,
-// sources.go and taps.go who else there is to listen to, journal.go and telemetry.go what is written down, listen.go where
-// a gateway may listen.
+// The files here: file.go reads vela.yaml, and file_agents.go, file_mcp.go and file_speech.go have its parts, file_yaml.go
+// and file_anchors.go how it is written. agents.go is who answers, agents_make.go makes them of the file, agents_mcp.go their
+// tools of MCP servers, agents_report.go says whether they are there and agents_absent.go stands for one that is not;
+// offered.go is who might answer without a file, found.go what runs on this machine. ears.go, voices.go and detectors.go are
+// who recognises, who speaks and what tells speech from silence, engines.go and sherpa.go what of that works in this process,
+// speechservers.go whether the others are there, and hear.go asks the ears alone; recent.go has nobody be asked too often.
+// kept.go is what outlives the process, rooms.go where LiveKit is, signals.go, follow.go and run.go the way of signals, who
+// follows them and what they set off, sources.go and taps.go who else there is to listen to, journal.go and telemetry.go what
+// is written down, listen.go where a gateway may listen.
 package gateway
 
 import (
