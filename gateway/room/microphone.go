@@ -41,6 +41,7 @@ type microphone struct {
 	isMuted func() bool // as LiveKit has it now; nil: never
 
 	// Owned by the room.
+	pressed bool          // it was unmuted, and nothing has come since: whatever comes next begins what its owner says
 	loud    bool          // some of what it says now was more than silence
 	refused bool          // what it says now began while somebody else had the floor: it is not heard to its end
 	silence time.Duration // how long it has been silent
@@ -67,6 +68,7 @@ func (m *microphone) mute(on bool) {
 		m.until.Store(wake.UnixNano())
 	}
 	m.muted.Store(on)
+	m.pressed = !on
 	_ = m.packets.SetReadDeadline(wake) // it fails on a track that is gone: run ends then
 }
 

@@ -341,9 +341,11 @@ func (r *Room) heard(ctx context.Context, in frame) {
 		return
 	}
 	free := r.peer.handsFree()
-	if free && !r.peer.listens(in.mic) && speech.Level(in.samples) <= quietLevel {
+	pressed := in.mic.pressed && !free
+	in.mic.pressed = false
+	if !pressed && !r.peer.listens(in.mic) && speech.Level(in.samples) <= quietLevel {
 		in.mic.mayBegin(in.samples)
-		return // an open microphone takes no floor with its silence
+		return // an open microphone takes no floor with its silence: it would break off what somebody wrote
 	}
 	if !in.mic.mayBegin(in.samples) || !r.peer.takeFloor(in.mic) {
 		in.mic.refused = true
@@ -393,7 +395,7 @@ func (r *Room) typed(ctx context.Context, in typed) {
 	r.waitHold()
 	r.refs++
 	id := "t" + strconv.Itoa(r.refs)
-	r.peer.writes(in.identity, id)
+	r.writes(in.identity, id)
 	r.sendAs(ctx, id, protocol.InputTextSubmit{Text: in.text})
 }
 
@@ -426,7 +428,7 @@ func (r *Room) call(ctx context.Context, c *call) {
 	r.peer.await(c)
 	switch c.message.(type) {
 	case protocol.InputTextSubmit:
-		r.peer.writes(c.identity, c.id)
+		r.writes(c.identity, c.id)
 	case protocol.SessionStart:
 		r.sendAs(ctx, c.id, c.message)
 		return
@@ -439,6 +441,15 @@ func (r *Room) call(ctx context.Context, c *call) {
 
 // speaks says whether somebody says something that is still to be ended.
 func (r *Room) speaks() bool { return r.holder != nil && r.peer.listens(r.holder) }
+
+// writes gives the floor to who writes. What was being said at a button is over with it: the rest of it may not break off the
+// answer. Hands-free, the session itself hears whether that is speech.
+func (r *Room) writes(identity, id string) {
+	if !r.peer.handsFree() {
+		r.drop()
+	}
+	r.peer.writes(identity, id)
+}
 
 // drop lets go of what is being said: the rest of it is not heard either, up to a mute or a silence.
 func (r *Room) drop() {

@@ -281,6 +281,50 @@ func TestSilenceIsNoTurn(t *testing.T) {
 	})
 }
 
+// An open microphone breaks no written turn off with its silence, nor with the rest of what was being said when somebody wrote;
+// one that is unmuted in the middle of an answer does, as a button that is pressed.
+func TestWhatIsWrittenIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Config{NoContent: true})
+		s := h.join("kitchen")
+		silence, loud := make([]int16, 320), slices.Repeat([]int16{8000, -8000}, 160)
+		ann := &microphone{who: who{"ann", "TR_1"}, sid: "TR_1", packets: newWire()}
+		s.happens(opened{ann})
+		state := func() protocol.State {
+			synctest.Wait()
+			s.room.peer.mu.Lock()
+			defer s.room.peer.mu.Unlock()
+			return s.room.peer.state
+		}
+		s.happens(frame{ann, silence})
+		if got := state(); got != protocol.Idle {
+			t.Errorf("silence of a microphone that nobody has unmuted: %s", got)
+		}
+		s.happens(frame{ann, loud})
+		if got := state(); got != protocol.Listening {
+			t.Fatalf("speech: %s", got)
+		}
+		s.happens(typed{"bob", "wait"})
+		synctest.Wait()
+		for range 100 { // two seconds
+			s.happens(frame{ann, loud})
+		}
+		for range 100 {
+			s.happens(frame{ann, silence})
+		}
+		if got := state(); got != protocol.Speaking {
+			t.Errorf("the answer to what was written is over: %s", got)
+		}
+		s.happens(muted{"TR_1", true})
+		s.happens(fell{ann})
+		s.happens(muted{"TR_1", false})
+		s.happens(frame{ann, silence})
+		if got := state(); got != protocol.Listening {
+			t.Errorf("the button was pressed: %s", got)
+		}
+	})
+}
+
 // A microphone that was muted before the room knew it is muted.
 func TestAMuteThatComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
