@@ -87,10 +87,13 @@ func TestWhoeverAsksForAgentsAsksTheirServersRarely(t *testing.T) {
 				return ctx.Err()
 			}
 		}}}}
-		gone, leave := context.WithCancel(t.Context())
-		leave()
-		if r := a.lately(gone); r.Agents[0].Available {
-			t.Errorf("whoever has gone was told %+v", r)
+		leaves, gone := context.WithTimeout(t.Context(), time.Second/2)
+		defer gone()
+		if r := a.lately(leaves); r.Agents[0].Available {
+			t.Errorf("who left in the middle was told %+v", r)
+		}
+		if r := a.lately(leaves); len(r.Agents) > 0 && r.Agents[0].Available {
+			t.Errorf("who had left before was told %+v", r)
 		}
 		probes.Store(0)
 		var all sync.WaitGroup
