@@ -49,7 +49,7 @@ func (c *replayCmd) Run(io streams) error {
 		r, err := replayFile(name)
 		switch {
 		case err != nil:
-			return fmt.Errorf("%s: %w", name, err)
+			return err
 		case r.Different != nil:
 			different++
 			d := r.Different
@@ -72,7 +72,11 @@ func replayFile(name string) (session.Replayed, error) {
 	}
 	defer f.Close()
 	codec, _ := opus.New() // without it the journal of a session in Opus says what is missing
-	return session.Replay(f, deterministic.Engine{}, codec)
+	r, err := session.Replay(f, deterministic.Engine{}, codec)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
 }
 
 // shorten keeps a line of audio from filling the screen.
