@@ -70,7 +70,7 @@ export function WiringView({ app }: { app: App }): JSX.Element {
             {plain(words)}
           </p>
         )}
-        {board && (board.ways.length === 0 ? <p class="nothing">Nothing is wired. Every signal is kept in the log.</p> : asList ? <WayTable watch={watch} board={board} chosen={chosen} /> : <BoardCanvas watch={watch} board={board} passing={passing} chosen={chosen} />)}
+        {board && (board.ways.length === 0 ? <p class="nothing">Nothing is wired. Every signal is kept in the log; what it sets off is said by a wiring.json (--wiring), or by PUT /api/wiring.</p> : asList ? <WayTable watch={watch} board={board} chosen={chosen} /> : <BoardCanvas watch={watch} board={board} passing={passing} chosen={chosen} />)}
         {run?.running && <OutcomePanel outcome={outcome} />}
         <footer class="foot">
           <span>{asList ? 'Each wire with how many signals came to it and how many passed.' : 'A line is as thick as its signals per second. After a filter it carries only what passed.'}</span>
