@@ -110,10 +110,19 @@ func (c *client) join() {
 func (c *client) send(messages ...protocol.Message) {
 	c.t.Helper()
 	for _, m := range messages {
-		if err := c.session.Receive(c.t.Context(), c, "", m); err != nil {
+		if err := give(c.t.Context(), c.session, c, "", m); err != nil {
 			c.t.Fatalf("%s: %v", m.Type(), err)
 		}
 	}
+}
+
+// give hands over an event. One that ends the session may have ended it before Receive looks again, and that is no error.
+func give(ctx context.Context, s *session.Session, p session.Peer, id string, m protocol.Message) error {
+	err := s.Receive(ctx, p, id, m)
+	if _, ends := m.(protocol.SessionClose); ends && errors.Is(err, session.ErrEnded) {
+		return nil
+	}
+	return err
 }
 
 // next returns what has been shown since it was last called, in the words of [brief], once nothing moves any more.

@@ -27,7 +27,7 @@ func TestTheRoomThatMirrorsASession(t *testing.T) {
 		go s.Run(t.Context())
 		p := &client{t: t}
 		say := func(m protocol.Message) {
-			if err := s.Receive(t.Context(), p, "", m); err != nil {
+			if err := give(t.Context(), s, p, "", m); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()

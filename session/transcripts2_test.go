@@ -261,7 +261,7 @@ func (s *stage) frame(who *actor, text string) {
 
 func (s *stage) receive(who *actor, id string, m protocol.Message) {
 	s.t.Helper()
-	if err := s.session.Receive(s.t.Context(), who, id, m); err != nil {
+	if err := give(s.t.Context(), s.session, who, id, m); err != nil {
 		s.t.Fatal(err)
 	}
 }
