@@ -304,7 +304,7 @@ test('a question is taken back by its result, by the end of the answer, and by t
   finish(gateway);
   await gone(card);
   assert.deepEqual(gateway.of('approval.answer'), []);
-  assert.equal(await shown.session(), 'idle');
+  await shown.idleAgain();
 });
 
 test('a lost connection, and a page that is loaded again: what was shown is shown, what was answered is not asked', async (t) => {
