@@ -174,6 +174,7 @@ func (s *Sources) Watch(ctx context.Context) iter.Seq[[]Source] {
 		if s.do(ctx, func(k *keeper) error {
 			k.watchers[news] = true
 			news <- k.list(time.Now())
+			k.told = nil // it knows something else than those who were told last
 			return nil
 		}) != nil {
 			return

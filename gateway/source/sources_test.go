@@ -232,6 +232,39 @@ func TestASourceIsConnectedHeardAndDisconnected(t *testing.T) {
 	})
 }
 
+// Who comes later is told of what changes back to how it was when others were told last.
+func TestWatchFromLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorks(t, withDevices(map[string]*device{one: newDevice()}))
+		synctest.Wait()
+		first, leave := context.WithCancel(t.Context())
+		for range w.Watch(first) { // it is told once, and leaves
+			leave()
+		}
+		w.must(w.Connect(t.Context(), one))
+		later, stop := context.WithCancel(t.Context())
+		states := make(chan State, 16)
+		var watch sync.WaitGroup
+		watch.Go(func() {
+			for all := range w.Watch(later) {
+				states <- all[0].State
+			}
+		})
+		synctest.Wait()
+		w.must(w.Disconnect(t.Context(), one))
+		time.Sleep(2 * newsEvery)
+		stop()
+		watch.Wait()
+		close(states)
+		var last State
+		for last = range states {
+		}
+		if last != Disconnected {
+			t.Errorf("the last that was told is %s", last)
+		}
+	})
+}
+
 // Watchers are told at once, and of changes at most twice a second, however many there are.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
