@@ -156,6 +156,11 @@ describe('sources', () => {
     gateway.answer.body = { ...claude, state: 'connecting' };
     expect(await watch.act(watch.sources.connect(claude.id))).toBe('');
     expect(watch.known.value.get(claude.id)!.state).toBe('connecting');
+    const late = watch.act(watch.sources.connect(claude.id)); // its answer comes behind what the stream says of it
+    gateway.list({ ...claude, state: 'connected' });
+    await late;
+    await settle();
+    expect(watch.known.value.get(claude.id)!.state).toBe('connected');
     gateway.answer = { status: 409, body: { message: 'It is not there.' } };
     expect(await watch.act(watch.sources.connect(claude.id))).toBe('It is not there.');
   });

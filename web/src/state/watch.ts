@@ -65,6 +65,7 @@ export class Watch {
   #listing = signal<Following>({ state: 'off' });
   #known = signal<ReadonlyMap<string, Source>>(new Map());
   #listed = signal(false);
+  #lists = 0; // that the stream has brought
   #counts = signal<Counts>({ perSecond: 0, ofKind: noRates(), kept: 0, rows: 0, newer: 0, hold: null });
   #selected = signal<Row | null>(null);
   #filter = signal<Filter>(everything);
@@ -242,10 +243,15 @@ export class Watch {
     return { rate: meter?.rate(this.now()) ?? 0, history: meter?.history(this.now()) ?? [] };
   }
 
-  /** Asks something of the gateway, and takes the source that it answers with: the stream says the same a moment later. */
+  /**
+   * Asks something of the gateway, and takes the source that it answers with: the stream says the same a moment later. Where the stream has spoken
+   * meanwhile the answer may be older than that, and is left.
+   */
   async act(asked: Promise<Answer>): Promise<string> {
+    const before = this.#lists;
     const answer = await asked;
     if (!answer.ok) return answer.words;
+    if (this.#lists !== before) return '';
     const source = readSource(answer.value);
     const all = readSources(answer.value);
     if (all) this.#setSources(all);
@@ -284,7 +290,9 @@ export class Watch {
       return;
     }
     const sources = readSources(value);
-    if (sources) this.#setSources(sources);
+    if (!sources) return;
+    this.#lists++;
+    this.#setSources(sources);
   }
 
   #setSources(sources: readonly Source[]): void {
