@@ -32,7 +32,7 @@ test('the agent: shown, chosen by keyboard, kept for the next visit', async (t) 
   await eventually(async () => assert.equal(await chosen.evaluate((e) => e === document.activeElement), true));
   await page.keyboard.press('End');
   const last = page.getByRole('option').last();
-  assert.equal(await last.evaluate((e) => e === document.activeElement), true);
+  await eventually(async () => assert.equal(await last.evaluate((e) => e === document.activeElement), true));
   assert.match(await last.innerText(), /Not there: Nothing answers on port 18789\. Start it, then try again\./);
   await page.keyboard.press('Enter');
   assert.equal(gateway.of('session.start').length, 1, 'one that is not there was chosen');
@@ -40,7 +40,7 @@ test('the agent: shown, chosen by keyboard, kept for the next visit', async (t) 
   await page.keyboard.press('Enter');
   await shows(choice, 'Ollama');
   assert.deepEqual(gateway.of('session.start')[1], { agent: 'ollama' });
-  assert.equal(await focused(page), 'agent-choice');
+  await eventually(async () => assert.equal(await focused(page), 'agent-choice'));
   // Another visit, in a session of its own.
   gateway.events.length = 0;
   await page.evaluate(() => sessionStorage.clear());
@@ -151,19 +151,19 @@ test('artifacts: tabs by keyboard, an older one stays in sight, ten are kept', a
   const panel = page.getByRole('tabpanel');
   await there(tab, 6);
   assert.equal(await page.getByRole('tab', { selected: true }).innerText(), 'Edit: fsm.go');
-  assert.match(await panel.innerText(), /-\s*if err := s\.machine\.Event\(ctx, evCommit\)/);
+  await eventually(async () => assert.match(await panel.innerText(), /-\s*if err := s\.machine\.Event\(ctx, evCommit\)/));
   await page.getByRole('tab', { selected: true }).focus();
-  const texts = [];
-  for (let i = 0; i < 5; i++) {
+  for (const text of [
+    /^12 13 14 15 16 17 func TestCancel/,
+    /^3 places in 2 files\. session\/fsm\.go 41/,
+    /^Session A state machine owned by one goroutine, see the notes and fsm\.go\./,
+    /one two$/,
+    /^exit status 1 --- FAIL/,
+  ]) {
     await page.keyboard.press('ArrowRight');
     await eventually(async () => assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-selected')), 'true'));
-    texts.push((await panel.innerText()).replace(/\s+/g, ' ').trim());
+    await eventually(async () => assert.match((await panel.innerText()).replace(/\s+/g, ' ').trim(), text));
   }
-  assert.match(texts[0], /^12 13 14 15 16 17 func TestCancel/);
-  assert.match(texts[1], /^3 places in 2 files\. session\/fsm\.go 41/);
-  assert.match(texts[2], /^Session A state machine owned by one goroutine, see the notes and fsm\.go\./);
-  assert.match(texts[3], /one two$/);
-  assert.match(texts[4], /^exit status 1 --- FAIL/);
   // It is looked at: what comes does not take its place.
   gateway.say('artifact', { ...artifacts.error, title: 'newer' });
   await there(tab, 7);
@@ -238,7 +238,7 @@ test('a question is answered by keyboard alone: no key that talks or writes answ
   await page.keyboard.press('Enter');
   await eventually(() => assert.deepEqual(gateway.of('approval.answer'), [{ approvalId: 'a1', allow: true, remember: true }]));
   await gone(card);
-  assert.equal(await focused(page), 'conversation');
+  await eventually(async () => assert.equal(await focused(page), 'conversation'));
   await shows(page.locator('.step .took'), 'running, you allowed it');
 });
 
@@ -341,7 +341,7 @@ test('a lost connection, and a page that is loaded again: what was shown is show
   gateway.cut();
   await eventually(async () => assert.equal(gateway.of('session.resume').length, 1));
   await eventually(async () => assert.equal(await shown.session(), 'thinking'));
-  assert.deepEqual(await all(), before);
+  await eventually(async () => assert.deepEqual(await all(), before));
   await page.reload();
   await eventually(async () => assert.deepEqual(await all(), before));
   await page.keyboard.press('Alt+n');
@@ -370,13 +370,13 @@ test('what an agent sends is text, however hostile and however long, and the pag
   await there(page.getByRole('tab'), 6);
   const panel = page.locator('#artifact-panel');
   const length = async () => (await panel.evaluate((e) => [...e.querySelectorAll('.lines')].map((l) => l.textContent).join('\n'))).length;
-  assert.equal(await length(), huge.length - 1);
+  await eventually(async () => assert.equal(await length(), huge.length - 1));
   assert.ok((await panel.evaluate((e) => e.querySelectorAll('*').length)) < 2000, 'a quarter of a megabyte is drawn node by node');
   for (const name of ['one line', 'diff', 'prose', 'bad']) {
     await page.getByRole('tab', { name, exact: true }).click();
     await eventually(async () => assert.equal(await page.getByRole('tab', { selected: true }).innerText(), name));
   }
-  assert.equal(await panel.innerText(), `${evil}⟨U+202E⟩exe.gnp⟨U+202C⟩`);
+  await eventually(async () => assert.equal(await panel.innerText(), `${evil}⟨U+202E⟩exe.gnp⟨U+202C⟩`));
   gateway.say('approval.request', { ...question, name: turned, summary: `${evil}${turned}` });
   await shows(page.locator('.ask .summary'), `${evil}⟨U+202E⟩exe.gnp⟨U+202C⟩`);
   await shows(page.locator('.ask h3'), 'May it use ⟨U+202E⟩exe.gnp⟨U+202C⟩?');
