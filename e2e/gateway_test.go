@@ -82,11 +82,11 @@ func (g *gateway) get(path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// eventually asks again, ten times a second, until it holds.
+// eventually asks again, fifty times a second, until it holds.
 func (g *gateway) eventually(what string, holds func() bool) {
 	g.Helper()
 	end := time.After(30 * time.Second)
-	again := time.NewTicker(100 * time.Millisecond)
+	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for !holds() {
 		select {
