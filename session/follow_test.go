@@ -127,7 +127,7 @@ func TestGuestsKeepNobodyAwake(t *testing.T) {
 			c.send(following("local:y", "local:x"), following("local:x"))
 		}
 		c.next()
-		if n := runtime.NumGoroutine(); n != before {
+		if n := runtime.NumGoroutine(); n > before {
 			t.Errorf("%d goroutines, %d before", n, before)
 		}
 		for range 50 {
