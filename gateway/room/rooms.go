@@ -119,6 +119,11 @@ func New(cfg Config) *Rooms {
 // Run waits for LiveKit to send us into rooms, until ctx is done. Then it leaves all rooms, and returns when it has.
 func (r *Rooms) Run(ctx context.Context) {
 	r.work(ctx)
+	r.shut()
+}
+
+// shut leaves every room, and waits for that. Nobody enters another one.
+func (r *Rooms) shut() {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()

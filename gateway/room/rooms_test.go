@@ -105,8 +105,7 @@ func open(t *testing.T, cfg Config) *house {
 		return s, nil
 	}
 	t.Cleanup(func() {
-		h.stop(errShutdown)
-		h.Rooms.wg.Wait()
+		h.shut()
 		stop(session.ErrShutdown)
 		h.wg.Wait()
 	})
