@@ -21,6 +21,8 @@ export async function startProxy(host) {
   const proxy = {
     /** Messages of the page, as they came; without its frames of sound. */
     sent: [],
+    /** When each of them came, by performance.now(). */
+    sentAt: [],
     /** Its binary frames. */
     sound: [],
     /** What the page did, in order: types of messages, and 'sound'. */
@@ -100,7 +102,7 @@ export async function startProxy(host) {
     pairs.add(pair);
     page.on('message', (data, binary) => {
       if (binary) proxy.sound.push(data);
-      else proxy.sent.push(String(data));
+      else (proxy.sent.push(String(data)), proxy.sentAt.push(performance.now()));
       proxy.done.push(binary ? 'sound' : typeOf(String(data)));
       gateway.send(data, { binary });
     });
