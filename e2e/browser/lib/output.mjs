@@ -296,22 +296,20 @@ export async function heardToItsEnd(proxy, wire, id, answer) {
 /** How long after its cancel the gateway takes a word about an answer, in ms: 2 s, less what the way to it may take. */
 const takenLate = 1900;
 
-/** Whether the page's last word about an answer that was cancelled came in time to count. */
-export function punctual(proxy, wire, id) {
+/** What the page has said in time to count of an answer that was cancelled: how much of it was played, in ms. */
+export function saidInTime(proxy, wire, id) {
   const { at } = wire.events.find(({ type, payload }) => type === 'response.cancelled' && payload.responseId === id);
-  let [inTime, all] = [0, 0];
+  let ms = 0;
   proxy.sent.forEach((message, i) => {
     const { type, payload } = JSON.parse(message);
-    if ((type !== 'playback.ack' && type !== 'response.cancel') || payload.responseId !== id) return;
-    all = Math.max(all, payload.playedMs ?? 0);
-    if (proxy.sentAt[i] <= at + takenLate) inTime = Math.max(inTime, payload.playedMs ?? 0);
+    if ((type === 'playback.ack' || type === 'response.cancel') && payload.responseId === id && proxy.sentAt[i] <= at + takenLate) ms = Math.max(ms, payload.playedMs ?? 0);
   });
-  return inTime === all;
+  return ms;
 }
 
 /**
- * That a text is what was heard of an answer of the tone voice by then: no word more, at most one less, or more of them where the page said `late` what
- * it had played. A word has been heard when its last character has been played; what follows it belongs to it.
+ * That a text is what was heard of an answer of the tone voice by then: no word more, at most one less, or more of them where it was `late` that
+ * the page could say what it had played. A word has been heard when its last character has been played; what follows it belongs to it.
  */
 export function fits(text, answer, { ms, most }, late = false) {
   const ends = [...answer.matchAll(/\s*\S+/g)].map((word) => word.index + word[0].length);
