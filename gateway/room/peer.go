@@ -38,6 +38,7 @@ type peer struct {
 	state protocol.State
 	floor who
 	typed string  // the id of the typed turn that has the floor
+	spoke who     // had the floor before that turn, and has it again if the session refuses it
 	calls []*call // that wait for an answer, oldest first
 	quiet bool    // tts-mode is off: nothing is to be heard
 }
@@ -135,17 +136,20 @@ func (p *peer) note(m protocol.Message) who {
 		p.state = m.Value
 		p.player.hold(m.Value == protocol.Listening)
 		if m.Value == protocol.Idle {
-			p.floor, p.typed = who{}, ""
+			p.free()
 		}
 		select {
 		case p.changed <- struct{}{}:
 		default:
 		}
 	case protocol.TranscriptFinal:
-		p.floor, p.typed = who{}, ""
+		p.free()
 	}
 	return from
 }
+
+// free has nobody have the floor. Call it with the lock held.
+func (p *peer) free() { p.floor, p.typed, p.spoke = who{}, "", who{} }
 
 func (p *peer) play(m protocol.ResponseAudioDelta) {
 	sound, err := base64.StdEncoding.DecodeString(m.Chunk)
@@ -204,6 +208,9 @@ func (p *peer) yield(m *microphone) {
 func (p *peer) writes(identity, id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.typed == "" {
+		p.spoke = p.floor
+	}
 	p.floor, p.typed = who{identity: identity}, id
 }
 
@@ -232,13 +239,13 @@ func (p *peer) tell(h protocol.History) {
 	}
 }
 
-// failed follows an error: of a call, or of a typed turn, which gives the floor back. Call it with the lock held.
+// failed follows an error: of a call, or of a typed turn, which gives the floor back to whoever spoke. Call it with the lock held.
 func (p *peer) failed(m protocol.Error) {
 	if m.Ref == "" {
 		return
 	}
 	if m.Ref == p.typed {
-		p.floor, p.typed = who{}, ""
+		p.floor, p.typed, p.spoke = p.spoke, "", who{}
 	}
 	for i, c := range p.calls {
 		if c.id != m.Ref {
