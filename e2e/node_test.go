@@ -31,13 +31,19 @@ func node(t *testing.T, folder string, atOnce int, env ...string) {
 	// Short of the twenty minutes that make gives go test, so that it is node that ends what its tests have started.
 	ctx, cancel := context.WithTimeout(t.Context(), 18*time.Minute)
 	defer cancel()
-	args := append([]string{"--test", "--test-reporter=spec", "--test-concurrency=" + strconv.Itoa(atOnce)}, files...)
+	failed := filepath.Join(t.TempDir(), "failed")
+	args := append([]string{
+		"--test", "--test-concurrency=" + strconv.Itoa(atOnce),
+		"--test-reporter=spec", "--test-reporter-destination=stdout",
+		"--test-reporter=./failures.mjs", "--test-reporter-destination=" + failed,
+	}, files...)
 	cmd := exec.CommandContext(ctx, "node", args...)
 	cmd.Env = append(append(os.Environ(), "VELA_BIN="+vela), env...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("node: %v", err)
+		why, _ := os.ReadFile(failed) // none where node was ended before it
+		t.Fatalf("node: %v\n%s", err, why)
 	}
 }
