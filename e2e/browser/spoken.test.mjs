@@ -207,17 +207,19 @@ test('another voice is chosen, speaks the next answer, and is chosen still in th
 
 test('a hundred interruptions at random: what is kept as heard is what was played', async (t) => {
   // Four pages at a time: most of it is waiting for sound.
-  await Promise.all([1, 2, 3, 4].map(() => interrupted(t, 25)));
+  const exact = (await Promise.all([1, 2, 3, 4].map(() => interrupted(t, 25)))).flat();
+  const number = exact.filter(Boolean).length;
+  t.diagnostic(`${number} of ${exact.length} to the word`);
+  // A machine that is slow to speak, or to tell what it played, leaves words out.
+  assert.ok(number > exact.length / 2, `only ${number} of ${exact.length} to the word`);
 });
 
-/** Interrupts so many answers, and holds the words that are kept of each against the samples that left the output. */
+/** Interrupts so many answers, and holds the words that are kept of each against the samples that left the output: says which of them fit to the word. */
 async function interrupted(t, times) {
   // With less to draw, a slow machine keeps up with four of them.
   const { page, shown, proxy, wire } = await visitHeard(t, { gateway: toned, init: [exactly], reducedMotion: 'reduce' });
   await shown.talk.click(); // and the pointer stays there
   await eventually(async () => assert.equal(await shown.title(), 'The microphone is on. Hold to talk.'));
-  // Where something holds the output up for a second, it says too late what it had played, and the page says what it knew: then words may be missing.
-  const heldUp = (reached, id) => reached.ms - saidInTime(proxy, wire, id) > 45;
   const truth = []; // null: it was over before it could be interrupted
   for (let i = 1; truth.filter(Boolean).length < times; i++) {
     assert.ok(i <= 2 * times, 'most answers are over before they can be interrupted');
@@ -247,13 +249,10 @@ async function interrupted(t, times) {
     const reached = compare((await output(page)).frames, wire, id);
     assert.ok(reached.foreign <= 128, `${reached.foreign} samples of ${id} are none of it: a fade has 128`);
     // A stop says exactly what was played. Of a hold a late word corrects what the gateway knew, and the history has it.
-    if (stopped) fits(end.payload.heardText, longAnswer, reached, heldUp(reached, id));
+    if (stopped) fits(end.payload.heardText, longAnswer, reached, saidInTime(proxy, wire, id));
     truth.push(reached);
   }
   const kept = (await historyOf(proxy, wire)).filter(({ role }) => role === 'assistant');
   assert.equal(kept.length, truth.length);
-  kept.forEach(({ heardText }, i) => truth[i] && fits(heardText, longAnswer, truth[i], heldUp(truth[i], `r${i + 1}`)));
-  const many = truth.filter((reached, i) => reached && heldUp(reached, `r${i + 1}`)).length;
-  t.diagnostic(`${many} of ${times} answers were held up`);
-  assert.ok(many < times / 4, `${many} of ${times} answers were held up`);
+  return kept.flatMap(({ heardText }, i) => (truth[i] ? [fits(heardText, longAnswer, truth[i], saidInTime(proxy, wire, `r${i + 1}`))] : []));
 }

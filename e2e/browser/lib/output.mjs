@@ -62,16 +62,21 @@ export function tap() {
   for (const press of ['pointerdown', 'keydown']) window.addEventListener(press, () => context && out.pressed.push(context.currentTime), { capture: true });
 }
 
-/** The second worklet. Silence is not sent. */
+/** The second worklet. Silence is not sent. It says that it is here some quanta later, when what the page asked for just before has been rendered. */
 const tapModule = `registerProcessor('tap', class extends AudioWorkletProcessor {
   constructor() {
     super();
-    this.port.onmessage = () => this.port.postMessage('here');
+    this.asked = [];
+    this.port.onmessage = () => this.asked.push(currentFrame + 8 * 128);
   }
   process([[samples], [microphone]]) {
     const sounds = samples?.some((s) => s !== 0);
     const level = microphone ? Math.sqrt(microphone.reduce((sum, s) => sum + s * s, 0) / microphone.length) : 0;
     if (sounds || level > 0.001) this.port.postMessage({ at: currentTime, samples: sounds ? samples.slice() : null, level });
+    if (this.asked[0] <= currentFrame) {
+      this.asked.shift();
+      this.port.postMessage('here');
+    }
     return true;
   }
 });`;
@@ -307,16 +312,21 @@ export function saidInTime(proxy, wire, id) {
   return ms;
 }
 
+/** What the gateway takes a character for, in ms, while it does not have all the sound of a sentence. */
+const slowPerChar = 90;
+
 /**
- * That a text is what was heard of an answer of the tone voice by then: no word more, at most one less, or more of them where it was `late` that
- * the page could say what it had played. A word has been heard when its last character has been played; what follows it belongs to it.
+ * That a text is what was heard of an answer of the tone voice by then: no word more, and at most one less than what the page has `said` was played
+ * at the slowest pace. Says whether it is at most one less than what was played, which it is where the gateway had all of the sound in time, and the page
+ * said so in time. A word has been heard when its last character has been played; what follows it belongs to it.
  */
-export function fits(text, answer, { ms, most }, late = false) {
+export function fits(text, answer, { ms, most }, said = ms) {
   const ends = [...answer.matchAll(/\s*\S+/g)].map((word) => word.index + word[0].length);
   const heard = text.trim() === '' ? 0 : ends.findIndex((end) => answer.slice(0, end) === text.trimEnd()) + 1;
   assert.ok(text.trim() === '' || heard > 0, `${text} is no beginning of ${answer}`);
-  const whole = (until) => ends.filter((end) => end * msPerChar <= until).length;
-  assert.ok(heard <= whole(most) && (late || heard >= whole(ms) - 1), `after ${ms} ms ${heard} words are said to be heard: ${whole(ms)} were`);
+  const whole = (until, perChar = msPerChar) => ends.filter((end) => end * perChar <= until).length;
+  assert.ok(heard <= whole(most) && heard >= whole(Math.min(ms, said), slowPerChar) - 1, `after ${ms} ms, ${said} of them told, ${heard} words are said to be heard: ${whole(ms)} were`);
+  return heard >= whole(ms) - 1;
 }
 
 /** Where a sound begins in a longer one, in ms. */
