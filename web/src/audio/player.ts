@@ -122,7 +122,7 @@ class Output implements Player {
   }
 
   wake(): void {
-    if (this.#context.state !== 'running') void this.#context.resume().catch(() => {});
+    void this.#context.resume().catch(() => {}); // also where it runs: a suspension may be on its way
     if (!this.#begun) this.#restLater();
   }
 
