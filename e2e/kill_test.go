@@ -16,15 +16,25 @@ import (
 	"nhooyr.io/websocket"
 )
 
-// How often the gateway is killed, and how many clients talk to it meanwhile.
+// How many gateways there are, how often each is killed, and how many clients talk to it meanwhile.
 const (
-	kills   = 200
+	killed  = 2
+	kills   = 100
 	talkers = 8
 )
 
-// TestKilledAtRandomMoments kills the gateway while clients talk to it, starts it again on the same folder and port, and
+// TestKilledAtRandomMoments kills gateways while clients talk to them, starts them again on the same folder and port, and
 // has every client resume: each sees its events once, in order, without a gap, from the first to the last.
 func TestKilledAtRandomMoments(t *testing.T) {
+	for i := range killed {
+		t.Run(fmt.Sprintf("gateway %d", i+1), func(t *testing.T) {
+			t.Parallel() // there is a processor for each, and one that is killed waits now and then
+			killedAtRandomMoments(t, uint64(i+1))
+		})
+	}
+}
+
+func killedAtRandomMoments(t *testing.T, seed uint64) {
 	dir := t.TempDir()
 	args := []string{"--data", filepath.Join(dir, "data"), "--pace", "5ms", "--log-level", "error", "--speech-model", dir}
 	addr := freeAddress(t)
@@ -43,7 +53,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			}
 		})
 	}
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(seed, 2))
 	for range kills {
 		wait(ctx, time.Duration(20+rng.IntN(200))*time.Millisecond)
 		_ = g.cmd.Process.Kill()
