@@ -83,7 +83,7 @@ class InFront extends Shown {
   }
 
   agentState = () => this.page.locator('#agent-state').getAttribute('data-state');
-  subtitle = async (who) => ((await this.subtitles.locator(`[data-who="${who}"]`).count()) ? this.subtitles.locator(`[data-who="${who}"]`).textContent() : '');
+  subtitle = async (who) => (await this.subtitles.locator(`[data-who="${who}"]`).allTextContents())[0] ?? '';
 
   /** Where there is no room for both, the button to type is not there during a turn. */
   async type(words) {

@@ -67,14 +67,18 @@ export async function openPage(browser, url, { init = [], expected = [], also = 
 /** How long a test waits for what happens by itself, in ms: many times what it takes, since a machine may be busy with something else. */
 export const patience = 30_000;
 
-/** Tries until `attempt` no longer throws; throws its last error after `ms`. For what happens by itself, sooner or later. */
+/**
+ * Tries until `attempt` no longer throws; throws its last error after `ms`. For what happens by itself, sooner or later. An attempt may itself have waited
+ * for something that is gone by now: the last one is begun after that time.
+ */
 export async function eventually(attempt, ms = patience) {
   const end = performance.now() + ms;
   for (;;) {
+    const begun = performance.now();
     try {
       return await attempt();
     } catch (error) {
-      if (performance.now() > end) throw error;
+      if (begun > end) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, 15));
   }
