@@ -68,6 +68,16 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// What a program still writes when nobody reads any more goes nowhere: an error would break its pipe, and kill it before it has ended by itself.
+func TestFilterWithoutAReader(t *testing.T) {
+	out, in := io.Pipe()
+	_ = out.Close()
+	f := &filter{to: in, log: slog.New(slog.DiscardHandler)}
+	if err := writeAll("{}\n", "{\"a\":1}\n")(&lineWriter{max: maxMessage, take: f.line}); err != nil || f.err != nil {
+		t.Errorf("%v, %v", err, f.err)
+	}
+}
+
 func TestFilterBoundsTheRate(t *testing.T) {
 	for name, c := range map[string]struct {
 		pause time.Duration

@@ -122,7 +122,7 @@ func (p *process) transport() sdk.Transport {
 
 func (p *process) cut() { p.cancel() }
 
-// end gives the program time to end by itself: the end of its input, or that of its output, tells it to.
+// end gives the program time to end by itself: the end of its input tells it to.
 func (p *process) end() {
 	_ = p.in.Close()
 	_ = p.out.Close()
@@ -167,8 +167,11 @@ func (f *filter) line(line []byte, long bool) error {
 		f.log.Debug("no message", "line", printable(text))
 		return nil
 	default:
-		_, err := f.to.Write(append(text, '\n'))
-		return err
+		// Nobody reads any more once it is to end. It may be writing still, of a call under way, and that is not to be its death.
+		if _, err := f.to.Write(append(text, '\n')); !errors.Is(err, io.ErrClosedPipe) {
+			return err
+		}
+		return nil
 	}
 	_ = f.to.CloseWithError(f.err)
 	return f.err
