@@ -200,6 +200,8 @@ func (s *Server) turnAway(k *socket, no *dismissal) {
 func (s *Server) converse(k *socket, find func(context.Context) (*session.Session, session.Hello, error)) {
 	ctx, cancel := context.WithCancel(s.sessions.hard)
 	defer cancel()
+	// A goodbye waits for the client's half with a time of its own, and ends with nothing but the connection where nobody else reads.
+	defer context.AfterFunc(ctx, func() { _ = k.conn.Close() })()
 	k.out.open(ctx, cancel, k.version, k.writeFrame, k.closeWith)
 	k.ping.start(ctx, s.cfg.Ping, k.ws.Ping, cancel)
 
