@@ -214,6 +214,16 @@ func (p *peer) writes(identity, id string) {
 	p.floor, p.typed = who{identity: identity}, id
 }
 
+// fell forgets that a microphone spoke before the typed turn: it has fallen silent, and would not end what it said if it had
+// the floor again.
+func (p *peer) fell(m *microphone) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.spoke == m.who {
+		p.spoke = who{}
+	}
+}
+
 // await has a call wait for the session's answer.
 func (p *peer) await(c *call) {
 	p.mu.Lock()

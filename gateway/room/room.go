@@ -278,6 +278,7 @@ func (r *Room) step(ctx context.Context, in input) error {
 		if r.holder == in.mic && r.speaks() {
 			r.send(ctx, in.mic.end())
 		}
+		r.peer.fell(in.mic)
 	case typed:
 		r.typed(ctx, in)
 	case command:

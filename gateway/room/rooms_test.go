@@ -634,6 +634,12 @@ func TestTheFloor(t *testing.T) {
 	if !p.listens(bob) {
 		t.Error("ann's turn was refused, and what bob says is still to be ended")
 	}
+	p.writes("ann", "t2")
+	p.fell(bob)
+	p.note(protocol.Error{Ref: "t2"})
+	if p.listens(bob) || !p.takeFloor(ann) {
+		t.Error("ann's turn was refused, and bob had fallen silent before")
+	}
 	p.note(protocol.SessionState{Value: protocol.Idle})
 	if !p.takeFloor(ann) {
 		t.Error("idle: everybody may speak")
