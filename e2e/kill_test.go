@@ -18,15 +18,15 @@ import (
 
 // How many gateways there are, how often each is killed, and how many clients talk to it meanwhile.
 const (
-	killed  = 2
-	kills   = 100
-	talkers = 8
+	gateways = 2
+	kills    = 100
+	talkers  = 8
 )
 
 // TestKilledAtRandomMoments kills gateways while clients talk to them, starts them again on the same folder and port, and
 // has every client resume: each sees its events once, in order, without a gap, from the first to the last.
 func TestKilledAtRandomMoments(t *testing.T) {
-	for i := range killed {
+	for i := range gateways {
 		t.Run(fmt.Sprintf("gateway %d", i+1), func(t *testing.T) {
 			t.Parallel() // there is a processor for each, and one that is killed waits now and then
 			killedAtRandomMoments(t, uint64(i+1))
