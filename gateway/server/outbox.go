@@ -25,7 +25,7 @@ const goodbye = 5 * time.Second
 type outbox struct {
 	version int // of the protocol
 	write   func(ctx context.Context, frame []byte, binary bool) error
-	bye     func(protocol.CloseCode, string)
+	bye     func(context.Context, protocol.CloseCode, string)
 	ctx     context.Context
 	cut     context.CancelFunc // ends the connection without another word
 	timer   *time.Timer        // cuts when goodbye takes too long; nil before the end
@@ -58,7 +58,7 @@ type end struct {
 
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
-func (o *outbox) open(ctx context.Context, cut context.CancelFunc, version int, write func(context.Context, []byte, bool) error, bye func(protocol.CloseCode, string)) {
+func (o *outbox) open(ctx context.Context, cut context.CancelFunc, version int, write func(context.Context, []byte, bool) error, bye func(context.Context, protocol.CloseCode, string)) {
 	o.ctx, o.cut, o.version, o.write, o.bye = ctx, cut, version, write, bye
 }
 
@@ -166,7 +166,7 @@ func (o *outbox) drain() {
 			continue
 		}
 		if last {
-			o.bye(o.code, o.reason)
+			o.bye(o.ctx, o.code, o.reason)
 		}
 		return
 	}

@@ -31,7 +31,7 @@ func (c *client) write(ctx context.Context, frame []byte, _ bool) error {
 	}
 }
 
-func (c *client) bye(code protocol.CloseCode, _ string) { c.code = code }
+func (c *client) bye(_ context.Context, code protocol.CloseCode, _ string) { c.code = code }
 
 func newClient(t *testing.T, reads bool) (*client, *outbox, context.Context) {
 	c := &client{open: make(chan struct{})}

@@ -183,13 +183,11 @@ func (s *Server) turnAway(k *socket, no *dismissal) {
 	defer s.leaving.Add(-1)
 	ctx, cancel := context.WithCancel(s.sessions.hard)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = k.conn.Close() })
-	defer stop()
 	late := time.AfterFunc(tellWithin, cancel)
 	defer late.Stop()
 	k.conn.told = func() { late.Reset(wait) }
 	if no.told == nil || k.writeFrame(ctx, protocol.Encode(*no.told), false) == nil {
-		k.closeWith(no.code, no.reason)
+		k.closeWith(ctx, no.code, no.reason)
 		s.metrics.closed(no.code)
 	}
 	_ = k.ws.CloseNow()
@@ -200,8 +198,6 @@ func (s *Server) turnAway(k *socket, no *dismissal) {
 func (s *Server) converse(k *socket, find func(context.Context) (*session.Session, session.Hello, error)) {
 	ctx, cancel := context.WithCancel(s.sessions.hard)
 	defer cancel()
-	// A goodbye waits for the client's half with a time of its own, and ends with nothing but the connection where nobody else reads.
-	defer context.AfterFunc(ctx, func() { _ = k.conn.Close() })()
 	k.out.open(ctx, cancel, k.version, k.writeFrame, k.closeWith)
 	k.ping.start(ctx, s.cfg.Ping, k.ws.Ping, cancel)
 
@@ -365,9 +361,11 @@ func (k *socket) writeFrame(ctx context.Context, frame []byte, binary bool) erro
 	return k.ws.Write(ctx, kind, frame)
 }
 
-// closeWith performs the closing handshake; the reader meanwhile reads the client's half of it.
-func (k *socket) closeWith(code protocol.CloseCode, reason string) {
+// closeWith performs the closing handshake, until ctx is done at most; the reader meanwhile reads the client's half of it.
+func (k *socket) closeWith(ctx context.Context, code protocol.CloseCode, reason string) {
 	k.conn.closing.Store(true)
+	// The library waits for the client's half with a time of its own: where nobody else reads, only the connection's end ends that.
+	defer context.AfterFunc(ctx, func() { _ = k.conn.Close() })()
 	_ = k.ws.Close(websocket.StatusCode(code), reason)
 }
 
