@@ -35,16 +35,15 @@ type keeper struct {
 	once     sync.Once         // closes the sources' found
 	offered  map[string]bool   // sources that connected by themselves, or were disconnected by a person, since they appeared
 
-	watchers map[chan []Source]bool
-	kept     Kept      // what was kept last
-	told     []Source  // what watchers know
-	toldAt   time.Time // when they were told
+	watchers map[chan []Source][]Source // and what each was told last
+	toldAt   time.Time                  // when those who were there already were told
+	kept     Kept                       // what was kept last
 }
 
 func newKeeper(ctx context.Context, s *Sources) *keeper {
 	k := &keeper{
 		Registry: new(Registry), sources: s, ctx: ctx, children: map[string]*child{}, scans: time.NewTimer(scanEvery),
-		offered: map[string]bool{}, watchers: map[chan []Source]bool{},
+		offered: map[string]bool{}, watchers: map[chan []Source][]Source{},
 	}
 	if err := k.Restore(s.cfg.Kept); err != nil {
 		s.log.Warn("not every source is there again", "error", err)
@@ -122,11 +121,11 @@ func (k *keeper) tell(now time.Time, tick bool) {
 		return
 	}
 	all := k.List(now)
-	if reflect.DeepEqual(all, k.told) {
-		return
-	}
-	k.told, k.toldAt = all, now
-	for news := range k.watchers {
+	for news, told := range k.watchers {
+		if reflect.DeepEqual(all, told) {
+			continue
+		}
+		k.watchers[news], k.toldAt = all, now
 		select {
 		case <-news: // what it did not read in time
 		default:

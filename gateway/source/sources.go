@@ -172,9 +172,9 @@ func (s *Sources) Watch(ctx context.Context) iter.Seq[[]Source] {
 	return func(yield func([]Source) bool) {
 		news := make(chan []Source, 1)
 		if s.do(ctx, func(k *keeper) error {
-			k.watchers[news] = true
-			news <- k.list(time.Now())
-			k.told = nil // it knows something else than those who were told last
+			all := k.list(time.Now())
+			k.watchers[news] = all
+			news <- all
 			return nil
 		}) != nil {
 			return
