@@ -244,6 +244,35 @@ func TestASessionGoesOnWhereItStands(t *testing.T) {
 	})
 }
 
+// What a lost connection kept from being heard of is appended again, one by one: it is there once.
+func TestWhatWasStoredUnheardIsThereOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, c Config, _ bool) {
+		b := open(t, c)
+		unheard := func(id string, from, to uint64) {
+			var batch []pending
+			for seq := from; seq <= to; seq++ {
+				batch = append(batch, pending{seq: seq, event: event(seq)})
+			}
+			_, err := b.nc.Request(eventSubject(id), encodeBatch(batch), time.Minute)
+			must(t, err)
+		}
+		s := fresh(t, b, "a")
+		appendAll(t, s, 1, 10)
+		unheard("a", 11, 20)
+		appendAll(t, s, 11, 25)
+		wantEvents(t, kept(t, b)["a"], 1, 25)
+
+		other := fresh(t, b, "b")
+		appendAll(t, other, 1, 10)
+		unheard("b", 11, 20)
+		appendAll(t, other, 11, 14)
+		if err := other.Append(soon(t), 15, []byte("something else")); !errors.Is(err, ErrConflict) {
+			t.Errorf("other words under a number that is there: %v", err)
+		}
+		wantEvents(t, kept(t, b)["b"], 1, 20)
+	})
+}
+
 func TestOrderIsHeld(t *testing.T) {
 	everywhere(t, func(t *testing.T, c Config, _ bool) {
 		b := open(t, c)

@@ -422,6 +422,9 @@ func (s *Session) found(m *nats.Msg) (good []pending, err error) {
 		return nil, ErrConflict
 	}
 	good, s.queue = s.queue[:n:n], s.queue[n:]
+	if n > 0 && s.last >= s.next { // the rest of them is still to come: it is compared by then
+		s.known, s.last = false, s.next-1
+	}
 	if len(s.queue) > 0 && s.queue[0].seq != s.last+1 {
 		return good, fmt.Errorf("%w: %d, and %d has to come", ErrOrder, s.queue[0].seq, s.last+1)
 	}
