@@ -25,41 +25,42 @@ var badServers = map[string]struct {
 	answer      func(w http.ResponseWriter, r *http.Request, begin string)
 	code, words string
 	text        string // that was shown all the same
+	timeouts    string // where they are short
 }{
 	"garbage": {func(w http.ResponseWriter, _ *http.Request, _ string) {
 		fmt.Fprintf(w, "data: {\"choices\":[{\"del\n\nevent: \x00\xff\xfe\ndata: 7\n\n%s\n\n", strings.Repeat("\xf0\x9f", 5000))
-	}, "agent_failed", "", ""},
+	}, "agent_failed", "", "", ""},
 	"endless": {func(w http.ResponseWriter, r *http.Request, _ string) {
 		for line := strings.Repeat("data: and so on ", 4096); r.Context().Err() == nil; {
 			if _, err := io.WriteString(w, line); err != nil {
 				return
 			}
 		}
-	}, "agent_failed", "cannot be read", ""},
+	}, "agent_failed", "cannot be read", "", ""},
 	"short": {func(w http.ResponseWriter, _ *http.Request, begin string) {
 		_, _ = io.WriteString(w, begin)
-	}, "agent_failed", "broke off", "Half of"},
+	}, "agent_failed", "broke off", "Half of", ""},
 	"silent": {func(_ http.ResponseWriter, r *http.Request, _ string) {
 		<-r.Context().Done()
-	}, "agent_timeout", "did not answer in time", ""},
+	}, "agent_timeout", "did not answer in time", "", "first_token: 400ms"},
 	"stuck": {func(w http.ResponseWriter, r *http.Request, begin string) {
 		_, _ = io.WriteString(w, begin)
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
-	}, "agent_timeout", "in the middle", "Half of"},
+	}, "agent_timeout", "in the middle", "Half of", "between: 400ms"},
 	"page": {func(w http.ResponseWriter, _ *http.Request, _ string) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = io.WriteString(w, "<html>Welcome to the router's settings</html>")
-	}, "agent_failed", "does not answer with a stream", ""},
+	}, "agent_failed", "does not answer with a stream", "", ""},
 	"lost": {func(w http.ResponseWriter, r *http.Request, _ string) {
 		http.NotFound(w, r)
-	}, "agent_unavailable", "address is wrong", ""},
+	}, "agent_unavailable", "address is wrong", "", ""},
 	"telltale": {func(w http.ResponseWriter, r *http.Request, _ string) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") + r.Header.Get("X-Api-Key")
 		fmt.Fprintf(w, `{"error":{"type":%q,"code":%q,"message":"no credit is left for %s"}}`, key, key, key)
-	}, "agent_failed", "(400)", ""},
+	}, "agent_failed", "(400)", "", ""},
 }
 
 // TestBadModelServers: whatever a model's server does, the turn ends with one clear error, half an answer does not pass for
@@ -79,9 +80,9 @@ func TestBadModelServers(t *testing.T) {
 			}))
 			t.Cleanup(bad.Close) // it waits for every request
 			config := "agents:\n"
-			for name := range badServers {
-				config += fmt.Sprintf("  %s: {kind: %s, url: %q, model: m, key_env: E2E_MODEL_KEY, timeouts: {first_token: 400ms, between: 400ms}}\n",
-					name, format.kind, bad.URL+"/"+name+format.path)
+			for name, b := range badServers {
+				config += fmt.Sprintf("  %s: {kind: %s, url: %q, model: m, key_env: E2E_MODEL_KEY, timeouts: {%s}}\n",
+					name, format.kind, bad.URL+"/"+name+format.path, b.timeouts)
 			}
 			config += fmt.Sprintf("  good: {kind: %s, url: %q, model: m, key_env: E2E_MODEL_KEY}\n", format.kind, server.url+format.path)
 			data, journals := t.TempDir(), t.TempDir()

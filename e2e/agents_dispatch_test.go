@@ -180,41 +180,57 @@ func (d *dialogue) sevenSteps(turn turn, dir string, n int, colour string) {
 // TestDispatchByHand: nobody answers; somebody writes half an artifact, one of another dispatch, and one that is
 // whole only at the second try. A turn ends with a clear error or an answer, and the session goes on.
 func TestDispatchByHand(t *testing.T) {
-	dir := t.TempDir()
-	g, _ := serveAgents(t, fmt.Sprintf("agents:\n  files: {kind: dispatch, dir: %q, timeout: 2s, ponder: false}\n", dir), "--speech-model", t.TempDir())
-	d := g.talk(t, `{"turns":"agent"}`)
-	for n, c := range []struct {
+	type wrote struct {
 		write      []string // one after the other; ID stands for the dispatch
 		code, what string   // an error and its words, or an answer
-	}{
-		{[]string{`{"dispatch_id": ID, "data": {"answer": "Half of`}, "agent_failed", "could not be read"},
-		{nil, "agent_timeout", "did not answer in time"},
-		{[]string{`{"dispatch_id": 99, "data": {"answer": "Of another turn."}}`}, "agent_timeout", "did not answer in time"},
-		{[]string{`{"dispatch_id": ID, "da`, `{"dispatch_id": ID, "data": {"answer": "All of it."}}`}, "", "All of it."},
-		{[]string{`{"dispatch_id": 1, "data": {"answer": "Old."}}`, `{"dispatch_id": ID, "data": {"answer": "New."}}`}, "", "New."},
-	} {
-		d.say("What is known?")
-		d.until(func(e event) bool { return e.Type == "tool.call" })
-		folder := d.caseOf(dir, fmt.Sprintf("C%d", n+1))
-		g.eventually("asked in a file", func() bool { _, err := os.Stat(filepath.Join(folder, "signal.json")); return err == nil })
-		s := signalIn(t, folder)
-		if s.Status != "waiting" || s.Step != "F0_RECALL" {
-			t.Errorf("the signal is %+v", s)
-		}
-		for _, text := range c.write {
-			text = strings.ReplaceAll(text, "ID", fmt.Sprint(s.DispatchID))
-			if err := os.WriteFile(s.ArtifactPath, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		turn := d.end()
-		if c.code != "" {
-			d.failed(turn, c.code, c.what)
-			if s := signalIn(t, folder); s.Status != "error" || s.Error == "" {
+	}
+	patient, hasty := t.TempDir(), t.TempDir()
+	g, _ := serveAgents(t, fmt.Sprintf(`agents:
+  patient: {kind: dispatch, dir: %q, ponder: false}
+  hasty: {kind: dispatch, dir: %q, timeout: 2s, ponder: false}
+`, patient, hasty), "--speech-model", t.TempDir())
+	play := func(agent, dir string, all []wrote) {
+		d := g.talk(t, fmt.Sprintf(`{"turns":"agent","agent":%q}`, agent))
+		for n, c := range all {
+			d.say("What is known?")
+			d.until(func(e event) bool { return e.Type == "tool.call" })
+			folder := d.caseOf(dir, fmt.Sprintf("C%d", n+1))
+			g.eventually("asked in a file", func() bool { _, err := os.Stat(filepath.Join(folder, "signal.json")); return err == nil })
+			s := signalIn(t, folder)
+			if agent == "patient" && s.Status != "waiting" || s.Step != "F0_RECALL" {
 				t.Errorf("the signal is %+v", s)
 			}
-		} else if turn.text != c.what {
-			t.Errorf("the answer is %q, want %q:\n%s", turn.text, c.what, turn)
+			texts := make([]string, len(c.write)) // the files are ready before the first takes its place, whose time is short
+			for i, text := range c.write {
+				texts[i] = filepath.Join(t.TempDir(), "artifact.json")
+				text = strings.ReplaceAll(text, "ID", fmt.Sprint(s.DispatchID))
+				if err := os.WriteFile(texts[i], []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, text := range texts {
+				if err := os.Rename(text, s.ArtifactPath); err != nil {
+					t.Fatal(err)
+				}
+			}
+			turn := d.end()
+			if c.code != "" {
+				d.failed(turn, c.code, c.what)
+				if s := signalIn(t, folder); s.Status != "error" || s.Error == "" {
+					t.Errorf("the signal is %+v", s)
+				}
+			} else if turn.text != c.what {
+				t.Errorf("the answer is %q, want %q:\n%s", turn.text, c.what, turn)
+			}
 		}
 	}
+	play("patient", patient, []wrote{
+		{[]string{`{"dispatch_id": ID, "data": {"answer": "Half of`}, "agent_failed", "could not be read"},
+		{[]string{`{"dispatch_id": ID, "da`, `{"dispatch_id": ID, "data": {"answer": "All of it."}}`}, "", "All of it."},
+		{[]string{`{"dispatch_id": 1, "data": {"answer": "Old."}}`, `{"dispatch_id": ID, "data": {"answer": "New."}}`}, "", "New."},
+	})
+	play("hasty", hasty, []wrote{
+		{nil, "agent_timeout", "did not answer in time"},
+		{[]string{`{"dispatch_id": 99, "data": {"answer": "Of another turn."}}`}, "agent_timeout", "did not answer in time"},
+	})
 }

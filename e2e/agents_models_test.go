@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 )
 
@@ -125,14 +124,20 @@ func outline(messages []message) []string {
 	return lines
 }
 
-// relay stands between a gateway and its model server. It counts the requests that the gateway let go of before they were
-// answered, and keeps what was asked to the letter.
+// relay stands between a gateway and its model server. It keeps what was asked to the letter, and which requests the gateway
+// let go of.
 type relay struct {
 	*httptest.Server
-	left atomic.Int32
 
-	mu    sync.Mutex
-	asked []string // guarded by mu
+	mu          sync.Mutex
+	asked, left []string // guarded by mu
+}
+
+// leftOf says whether a request with these words was let go of.
+func (r *relay) leftOf(words string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.left, func(body string) bool { return strings.Contains(body, words) })
 }
 
 func relayTo(t *testing.T, address string) *relay {
@@ -156,7 +161,9 @@ func relayTo(t *testing.T, address string) *relay {
 		req.Body = io.NopCloser(bytes.NewReader(body))
 		defer func() {
 			if req.Context().Err() != nil {
-				r.left.Add(1)
+				r.mu.Lock()
+				r.left = append(r.left, string(body))
+				r.mu.Unlock()
 			}
 		}()
 		proxy.ServeHTTP(w, req)

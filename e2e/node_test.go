@@ -28,9 +28,12 @@ func node(t *testing.T, folder string, atOnce int, env ...string) {
 		t.Fatalf("no tests in %s: %v", folder, err)
 	}
 
-	// Short of the twenty minutes that make gives go test, so that it is node that ends what its tests have started.
-	ctx, cancel := context.WithTimeout(t.Context(), 18*time.Minute)
-	defer cancel()
+	ctx := t.Context()
+	if end, ok := t.Deadline(); ok { // short of it, so that it is node that ends what its tests have started
+		short, cancel := context.WithDeadline(ctx, end.Add(-time.Minute))
+		defer cancel()
+		ctx = short
+	}
 	failed := filepath.Join(t.TempDir(), "failed")
 	args := append([]string{
 		"--test", "--test-concurrency=" + strconv.Itoa(atOnce),

@@ -232,7 +232,7 @@ func page() fs.FS {
 	return web.FS()
 }
 
-// Run listens and serves until ctx is done, then ends every session and returns: within 4 s, if clients do not answer,
+// Run listens and serves until ctx is done, then ends every session and returns: within 3 s, if clients do not answer,
 // and a second more for each of a webhook and a collector of traces that does not, either.
 // ready is called with the address as soon as connections are taken; it may be nil.
 func (g *Gateway) Run(ctx context.Context, ready func(net.Addr)) error {

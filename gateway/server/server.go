@@ -49,7 +49,7 @@ type Config struct {
 	MaxSessions int                       // default 1,000
 	FirstWord   time.Duration             // how long a client of version 2 has to begin; default 10 s
 	Ping        time.Duration             // between pings; default 20 s. A client has as long to answer
-	Drain       time.Duration             // how long clients have to say goodbye when the server stops; default 3 s
+	Drain       time.Duration             // how long clients have to say goodbye when the server stops; default 2 s
 	MaxMessage  int                       // bytes; default 1 MiB
 	Log         *slog.Logger              // nil discards
 	Metrics     *prometheus.Registry      // nil: a new one
@@ -113,7 +113,7 @@ func (c *Config) setDefaults() {
 		c.Ping = 20 * time.Second
 	}
 	if c.Drain == 0 {
-		c.Drain = 3 * time.Second
+		c.Drain = 2 * time.Second
 	}
 	if c.MaxMessage == 0 {
 		c.MaxMessage = 1 << 20
