@@ -5,7 +5,7 @@ import { after as atEnd, before, test } from 'node:test';
 import { afterwards } from './lib/afterwards.mjs';
 import { eventually, startBrowser } from './lib/browser.mjs';
 import { barriers, faint, picture, sideways, unexplained } from './lib/looks.mjs';
-import { ask, compare, exactly, fits, forget, heardFromNowOn, heardToItsEnd, historyOf, output, over, played, visitSpoken } from './lib/output.mjs';
+import { ask, compare, exactly, fits, forget, heardFromNowOn, heardToItsEnd, historyOf, output, over, played, saidByThen, saidInTime, visitSpoken } from './lib/output.mjs';
 import { after, cough, hum, inRoom, quiet, record, voice } from './lib/speech.mjs';
 import { meet } from './lib/standin.mjs';
 import { startVela, startVelaWith, toneVoice } from './lib/vela.mjs';
@@ -40,10 +40,16 @@ test('speech in the middle of an answer: silence within 600 ms, and the answer i
   // What else the machine does can only add to it, so one of a few has to be in time. All else holds of each.
   for (let n = 1; n <= 5 && best > 600; n++) {
     await shown.idleAgain();
-    const before = wire.events.filter(({ type }) => type === 'response.created').length; // what the microphone heard before is one, too
-    const [id, next] = [`r${before + 1}`, `r${before + 2}`];
+    const before = wire.events.length;
     await forget(page);
     await ask(page, long);
+    const [id, next] = await eventually(() => {
+      const asked = wire.events.findIndex(({ type, payload }, i) => i >= before && type === 'transcript.final' && payload.text === long);
+      const answer = wire.events.find(({ type }, i) => asked >= 0 && i > asked && type === 'response.created');
+      assert.ok(answer, 'it is not answered');
+      const number = Number(answer.payload.responseId.slice(1));
+      return [`r${number}`, `r${number + 1}`];
+    }, 60_000);
     const cancelled = await over(wire, 'response.cancelled', id);
     assert.equal(cancelled.reason, 'barge_in');
     if (n === 1) await picture(page, 'handsfree-interrupted');
@@ -52,7 +58,7 @@ test('speech in the middle of an answer: silence within 600 ms, and the answer i
     const { frames } = await output(page);
     const reached = compare(frames, wire, id);
     const { ms, end, pauses } = reached;
-    assert.ok(ms > 1000, `it was interrupted after ${ms} ms of it`);
+    if (ms < 1000) continue; // the microphone hears the words at its own times: they came before the middle
     assert.equal(pauses, 0, 'it went on in between');
     // Behind the quantum that fades there is the next answer, all of it, and nothing else.
     const after = [end, end + 1].map((from) => compare(frames.slice(from), wire, next)).find(({ foreign }) => foreign === 0);
@@ -63,10 +69,10 @@ test('speech in the middle of an answer: silence within 600 ms, and the answer i
     t.diagnostic(`silent ${Math.round(1000 * (silent - spoken))} ms after the first sound of speech`);
     const told = (await historyOf(proxy, wire)).filter(({ role }) => role === 'assistant').at(-2);
     assert.equal(told.heardText, (await over(wire, 'response.cancelled', id)).heardText);
-    fits(told.heardText, `You said: ${long}`, reached);
+    fits(told.heardText, `You said: ${long}`, reached, saidInTime(proxy, wire, id));
     const [[, heard, ahead], [user]] = (await shown.conversation()).slice(-2);
     assert.equal(heard[1] + ahead[1], `You said: ${long}`);
-    fits(heard[1], `You said: ${long}`, reached);
+    fits(heard[1], `You said: ${long}`, reached, saidByThen(wire, id));
     assert.match(user[1], /stop/);
   }
   assert.ok(best <= 600, `it was heard for ${best} ms`);

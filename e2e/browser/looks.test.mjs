@@ -215,6 +215,7 @@ test('Tab in agent turns reaches the agent, the artifacts, and a question with a
     const phone = viewport.width <= 720;
     const met = await meet(t, browser, vela, { viewport });
     const { page, gateway, shown } = met;
+    await page.locator('#agent-choice').waitFor({ state: 'attached' });
     const stops = async () => {
       const all = await tabStops(page);
       for (const { name, ring, inside } of all) {
@@ -333,6 +334,7 @@ test('every control of agent turns has its role and name', async (t) => {
     const tree = await page.locator('body').ariaSnapshot();
     for (const line of lines) assert.ok(tree.includes(`- ${line}`), `${line} is missing from\n${tree}`);
   };
+  await page.locator('#agent-choice').waitFor({ state: 'attached' });
   await has(
     'link "Skip to the talk control"',
     'button "New conversation" [disabled]',

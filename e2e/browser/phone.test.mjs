@@ -96,9 +96,10 @@ class InFront extends Shown {
 
   /** Says all that the fake microphone says, once: it begins when the first press opens it, and the recogniser likes no long silence before. */
   async say() {
-    const begun = performance.now();
     await this.press();
     await this.release();
+    await eventually(async () => assert.equal(await this.page.evaluate(() => window.seen.tracks.length), 1), long);
+    const begun = performance.now();
     await this.page.waitForTimeout(1000 * (before - 0.6));
     await eventually(async () => {
       await this.press();
@@ -176,14 +177,22 @@ const loudness = (page) =>
     return most;
   });
 
+/** Waits for something to be heard. It begins to listen at once: an answer may be over before anybody looks for it. */
+function heardAloud(page) {
+  const heard = eventually(async () => assert.ok((await loudness(page)) > 0.02, 'nothing is heard'), 3 * long);
+  heard.catch(() => {}); // whoever waits is told
+  return heard;
+}
+
 test('speech is shown while it is said, then what the agent does, then its answer, which is heard', async (t) => {
   const phone = await openPhone(t);
   assert.equal(await phone.connectionWord(), 'In the room');
   await picture(phone.page, 'phone-idle');
+  const aloud = heardAloud(phone.page);
   await phone.say();
   await eventually(async () => assert.equal(await phone.subtitle('agent'), 'It is half past nine.'), long);
   await picture(phone.page, 'phone-answer');
-  await eventually(async () => assert.ok((await loudness(phone.page)) > 0.02, 'nothing is heard'), long);
+  await aloud;
   const states = await phone.states('partial', 'status', 'session');
   const partials = states.map(([partial]) => partial).filter((p) => p !== '');
   assert.ok(partials.length > 1, `partials: ${partials}`);
@@ -317,7 +326,7 @@ test('the LiveKit server goes and comes back, and the conversation goes on', asy
 test('live mode pauses when nobody says anything, and is resumed with its conversation', async (t) => {
   const quiet = await startLiveKit();
   afterwards(t, () => quiet.stop());
-  const patient = await startGateway(quiet, 'livekit: {hold: 5s}\n');
+  const patient = await startGateway(quiet, 'livekit: {hold: 10s}\n');
   afterwards(t, () => patient.stop());
   const phone = await openPhone(t, { at: patient, also: [new URL(quiet.url).host] });
   await phone.type('one');
@@ -396,9 +405,10 @@ test('a phone in the network: one link, over https, and all that it says to Live
   const phone = new InFront(watch.page);
   await phone.join('network', 'Ann');
   await inRoom(phone);
+  const aloud = heardAloud(phone.page);
   await phone.type('good morning');
   await phone.answered('You said: good morning');
-  await eventually(async () => assert.ok((await loudness(phone.page)) > 0.02, 'nothing is heard'), long);
+  await aloud;
   const host = new URL(link).host;
   const { status } = await fetch(`${hall.http}/rtc/validate`);
   assert.equal(status, 401);

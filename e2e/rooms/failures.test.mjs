@@ -70,8 +70,11 @@ test('five hundred artifacts of mixed sizes arrive whole and in order', { timeou
   const phone = await meet(t, 'order');
   await phone.write('read the files');
   await eventually(() => assert.equal(phone.agentSaid().at(-1)?.text, 'All read.'), 100_000);
-  const seen = phone.events.filter((e) => e.type === 'status' || e.type === 'artifact').map(({ segmentId, ...rest }) => rest);
-  assert.deepEqual(seen, shown.map(({ segmentId, ...rest }) => rest));
+  const seen = await eventually(() => {
+    const all = phone.events.filter((e) => e.type === 'status' || e.type === 'artifact').map(({ segmentId, ...rest }) => rest);
+    assert.deepEqual(all, shown.map(({ segmentId, ...rest }) => rest));
+    return all;
+  }, long);
   const artifacts = seen.filter((e) => e.type === 'artifact');
   assert.deepEqual(new Set(artifacts.map((e) => `${e.path}: ${e.content.length}`)).size, 500);
   assert.ok(phone.packets.length > 600 && Math.max(...phone.packets) <= 14336);

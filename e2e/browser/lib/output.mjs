@@ -312,6 +312,9 @@ export function saidInTime(proxy, wire, id) {
   return ms;
 }
 
+/** What the page had said of an answer when the gateway told it that this was cancelled: how much of it was played, in ms. */
+export const saidByThen = (wire, id) => wire.events.find(({ type, payload }) => type === 'response.cancelled' && payload.responseId === id).acked;
+
 /** What the gateway takes a character for, in ms, while it does not have all the sound of a sentence. */
 const slowPerChar = 90;
 

@@ -2,9 +2,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createHmac } from 'node:crypto';
-import { createSocket } from 'node:dgram';
-import net from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { freePort, freeUDPPort } from '../../browser/lib/ports.mjs';
 
 const program = process.env.LIVEKIT_BIN || fileURLToPath(new URL('../../../bin/livekit-server', import.meta.url));
 export const key = 'e2ekey';
@@ -51,23 +50,6 @@ export async function startLiveKit({ port, udp, webhook, media = '127.0.0.1' } =
     child.kill('SIGKILL'); // it would wait for its rooms
     await gone;
   }
-}
-
-async function freePort() {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-async function freeUDPPort() {
-  const socket = createSocket('udp4').bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  const { port } = socket.address();
-  socket.close();
-  return port;
 }
 
 /** A token as LiveKit's own tools make them, with any grant. */

@@ -45,7 +45,7 @@ export function readAgents(value: unknown): Agents | null {
 }
 
 /** Asks the gateway; null when it does not answer in time, or not so that it can be read. */
-export async function fetchAgents(token: string | null = null, get: typeof fetch = fetch, withinMs = 3000): Promise<Agents | null> {
+export async function fetchAgents(token: string | null = null, get: typeof fetch = fetch, withinMs = 6000): Promise<Agents | null> {
   try {
     const headers: HeadersInit = token === null ? {} : { authorization: `Bearer ${token}` };
     const answer = await get('/api/agents', { signal: AbortSignal.timeout(withinMs), cache: 'no-store', headers });

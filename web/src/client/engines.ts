@@ -64,8 +64,8 @@ export function readTurns(value: unknown): Turns | null {
   return value === 'agent' || value === 'deterministic' ? value : null;
 }
 
-/** Asks the gateway; null when it does not answer in time, or not so that it can be read; 'sign in' when it wants to know first who asks. */
-export async function fetchEngines(token: string | null = null, get: typeof fetch = fetch, withinMs = 3000): Promise<Engines | 'sign in' | null> {
+/** Asks the gateway, which itself asks others for up to 3 s; null when it does not answer in time, or not so that it can be read; 'sign in' when it wants to know first who asks. */
+export async function fetchEngines(token: string | null = null, get: typeof fetch = fetch, withinMs = 6000): Promise<Engines | 'sign in' | null> {
   try {
     const headers: HeadersInit = token === null ? {} : { authorization: `Bearer ${token}` };
     const answer = await get('/api/engines', { signal: AbortSignal.timeout(withinMs), cache: 'no-store', headers });
