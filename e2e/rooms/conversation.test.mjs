@@ -35,7 +35,7 @@ async function* answer(messages, ended) {
 
 let livekit, model, vela, question, other, patient;
 before(async () => {
-  question = speak('what time is it', { before: 0.3, after: 0.3 }).file;
+  question = speak('what time is it', { before: 0.3, after: 1 }).file;
   patient = speak('what time is it', { before: 0.3, after: 2.5 }).file;
   other = speak('tell me about london', { before: 0.3, after: 0.3 }).file;
   [livekit, model] = await Promise.all([startLiveKit(), startModel(answer)]);
