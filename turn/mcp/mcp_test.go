@@ -131,6 +131,17 @@ func call(t *testing.T, s tool.Caller, name, input string) (string, error) {
 	return r.Content, err
 }
 
+// inTime is call for a server with a short time to answer in: a slow machine may miss it, and then the next call is as good.
+func inTime(t *testing.T, s tool.Caller, name, input string) (got string, err error) {
+	t.Helper()
+	for patience := time.Now().Add(30 * time.Second); time.Now().Before(patience); {
+		if got, err = call(t, s, name, input); err == nil || !strings.Contains(err.Error(), "did not answer within") {
+			break
+		}
+	}
+	return got, err
+}
+
 // Both ways to a server, and for HTTP its four manners, give the same.
 func TestCalls(t *testing.T) {
 	for name, config := range map[string]func(t *testing.T) mcp.Config{
@@ -331,7 +342,7 @@ func TestCallsEnd(t *testing.T) {
 	if _, err := s.Call(ctx, tool.Call{Name: "test_hangs"}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if got, err := call(t, s, "test_echo", `{}`); err != nil || got != "{}" {
+	if got, err := inTime(t, s, "test_echo", `{}`); err != nil || got != "{}" {
 		t.Errorf("afterwards: %q, %v", got, err)
 	}
 }
@@ -539,7 +550,7 @@ func TestTakesNothingIn(t *testing.T) {
 	cfg.Timeout = 300 * time.Millisecond
 	s, log, _ := run(t, cfg)
 	log.next(t, there)
-	got, err := call(t, s, "test_child", `{}`)
+	got, err := inTime(t, s, "test_child", `{}`)
 	if err != nil {
 		t.Fatal(err)
 	}
