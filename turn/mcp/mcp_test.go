@@ -350,7 +350,7 @@ func TestCallsEnd(t *testing.T) {
 // The end of Run ends a call that is under way.
 func TestEndsWithACallUnderWay(t *testing.T) {
 	for name, config := range map[string]func(t *testing.T) mcp.Config{
-		"stdio": func(t *testing.T) mcp.Config { return process(t, "tools") },
+		"stdio": func(t *testing.T) mcp.Config { return process(t, "tools").Patient() },
 		"http":  func(t *testing.T) mcp.Config { c, _ := remote(t, nil); return c },
 	} {
 		t.Run(name, func(t *testing.T) {
