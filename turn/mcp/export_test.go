@@ -7,3 +7,9 @@ func (c Config) Patient() Config {
 	c.grace = time.Minute
 	return c
 }
+
+// Away keeps the server away, once it is lost, for longer than a test lasts.
+func (c Config) Away() Config {
+	c.delay = time.Hour
+	return c
+}

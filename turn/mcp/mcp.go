@@ -46,7 +46,9 @@ type Config struct {
 
 	Log *slog.Logger // nil discards
 
-	grace time.Duration // to end in peace; [New] sets it
+	// [New] sets these.
+	grace time.Duration // to end in peace
+	delay time.Duration // before connecting again, the first time
 }
 
 // What a server may be and send.
@@ -81,6 +83,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg.Timeout = cmp.Or(cfg.Timeout, callTimeout)
 	cfg.grace = cmp.Or(cfg.grace, endTimeout)
+	cfg.delay = cmp.Or(cfg.delay, firstDelay)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}

@@ -242,21 +242,29 @@ func TestChangedTools(t *testing.T) {
 
 // A server that dies in the middle of a call fails that call and comes back; its tools stay in between.
 func TestDies(t *testing.T) {
-	s, log, _ := run(t, process(t, "tools"))
-	log.next(t, there)
-	if got, err := call(t, s, "test_dies", `{}`); err == nil || !strings.Contains(err.Error(), "The server test was lost during the call") {
-		t.Errorf("%q, %v", got, err)
-	}
-	log.next(t, "mcp server is not there")
-	if len(s.Definitions()) == 0 {
-		t.Error("its tools are gone")
-	}
-	if _, err := call(t, s, "test_echo", `{}`); err == nil || !strings.Contains(err.Error(), "is not there at the moment") {
-		t.Errorf("meanwhile: %v", err)
-	}
-	log.next(t, there)
-	if got, err := call(t, s, "test_echo", `{}`); err != nil || got != "{}" {
-		t.Errorf("afterwards: %q, %v", got, err)
+	cfg := process(t, "tools")
+	for name, cfg := range map[string]mcp.Config{"meanwhile": cfg.Away(), "afterwards": cfg} {
+		t.Run(name, func(t *testing.T) {
+			s, log, _ := run(t, cfg)
+			log.next(t, there)
+			if got, err := call(t, s, "test_dies", `{}`); err == nil || !strings.Contains(err.Error(), "The server test was lost during the call") {
+				t.Errorf("%q, %v", got, err)
+			}
+			log.next(t, "mcp server is not there")
+			if len(s.Definitions()) == 0 {
+				t.Error("its tools are gone")
+			}
+			if name == "meanwhile" {
+				if _, err := call(t, s, "test_echo", `{}`); err == nil || !strings.Contains(err.Error(), "is not there at the moment") {
+					t.Error(err)
+				}
+				return
+			}
+			log.next(t, there)
+			if got, err := call(t, s, "test_echo", `{}`); err != nil || got != "{}" {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
 	}
 }
 

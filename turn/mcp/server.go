@@ -104,14 +104,14 @@ func (s *Server) why(ctx, timed context.Context, err error) error {
 // Run connects to the server and keeps the connection until ctx is done; then it ends the connection, and the process
 // if there is one, waits for all that it started, and returns nil. It is called once.
 func (s *Server) Run(ctx context.Context) error {
-	for delay := firstDelay; ; {
+	for delay := s.cfg.delay; ; {
 		began := time.Now()
 		err := s.serve(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if time.Since(began) > 2*lastDelay {
-			delay = firstDelay
+			delay = s.cfg.delay
 		}
 		why := errors.New(s.cfg.redact(err.Error()))
 		s.state.Store(&Status{Why: why})
