@@ -185,10 +185,16 @@ func TestCalls(t *testing.T) {
 }
 
 func TestDefinitions(t *testing.T) {
-	s, log, _ := run(t, process(t, "tools"))
-	if got := s.Definitions(); len(got) != 0 {
+	cfg := process(t, "tools")
+	cfg.Name = "test"
+	never, err := mcp.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := never.Definitions(); len(got) != 0 {
 		t.Errorf("before it is there, it has %v", got)
 	}
+	s, log, _ := run(t, cfg)
 	log.next(t, there)
 	found := map[string]tool.Definition{}
 	for _, d := range s.Definitions() {
