@@ -665,8 +665,8 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 	s := httptest.NewServer(http.RedirectHandler("http"+strings.TrimPrefix(address, "ws"), http.StatusTemporaryRedirect))
 	t.Cleanup(s.Close)
 	client := started(t, Config{URL: "ws" + strings.TrimPrefix(s.URL, "http")})
-	until(t, client, "settled", in(Connected, Waiting))
-	if n := c.connections(); n != 0 || client.Status().Phase != Waiting {
-		t.Errorf("%d connections, %v", n, client.Status())
+	status := until(t, client, "settled", in(Connected, Waiting))
+	if n := c.connections(); n != 0 || status.Phase != Waiting {
+		t.Errorf("%d connections, %v", n, status)
 	}
 }
