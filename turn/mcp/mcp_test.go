@@ -70,6 +70,9 @@ func (e events) had(words string) bool {
 
 const there = "mcp server is there"
 
+// nobody listens there, as somebody may at a port that another test has let go of.
+const nobody = "http://127.0.0.1:1"
+
 // run runs a server until the test ends or stop is called, which waits for its end.
 func run(t *testing.T, cfg mcp.Config) (s *mcp.Server, log events, stop func()) {
 	t.Helper()
@@ -277,8 +280,6 @@ func TestDies(t *testing.T) {
 // Whoever runs a server that is not there is told why, and what to do: how it ended, however that was noticed, and what it
 // wrote at last.
 func TestStatus(t *testing.T) {
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	locked, _ := remote(t, nil)
 	locked.Header = http.Header{"Authorization": {"Bearer wrong-key"}}
 	nowhere := httptest.NewServer(http.NotFoundHandler())
@@ -289,7 +290,7 @@ func TestStatus(t *testing.T) {
 	}{
 		"dead":        {process(t, "dead"), []string{"exit status 3", `"cannot start …"`, "by hand"}},
 		"no program":  {mcp.Config{Command: "no-such-program"}, []string{"no-such-program", "installed"}},
-		"no server":   {mcp.Config{URL: closed.URL}, []string{"refused", "url"}},
+		"no server":   {mcp.Config{URL: nobody}, []string{"refused", "url"}},
 		"wrong key":   {locked, []string{"401", "key_env"}},
 		"wrong place": {mcp.Config{URL: nowhere.URL}, []string{"404", "url"}},
 	} {
@@ -599,9 +600,7 @@ func TestKeepsKeysToItself(t *testing.T) {
 	defer elsewhere.Close()
 	here := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer here.Close()
-	closed := httptest.NewServer(nil)
-	closed.Close()
-	for url, words := range map[string]string{here.URL: "another place", closed.URL: "refused"} {
+	for url, words := range map[string]string{here.URL: "another place", nobody: "refused"} {
 		_, log, _ := run(t, mcp.Config{URL: url + "/?token=secret1", Header: http.Header{"X-Key": {"secret2"}}})
 		if line := log.next(t, "mcp server is not there"); strings.Contains(line, "secret") || !strings.Contains(line, words) {
 			t.Error(line)
