@@ -317,13 +317,9 @@ func TestTheRequestEndsWithItsReader(t *testing.T) {
 			t.Error(last)
 		}
 	})
-	for range 100000 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
+	for runtime.NumGoroutine() > before { // those that have nothing left to do end in their own time; the test's bounds it
 		runtime.Gosched()
 	}
-	t.Errorf("%d goroutines became %d", before, runtime.NumGoroutine())
 }
 
 func TestGivesUpOnASilentServer(t *testing.T) {
