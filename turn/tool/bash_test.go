@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -82,6 +83,23 @@ func TestBashOutputIsBounded(t *testing.T) {
 	exact := p.gives("bash", in{"command": "head -c 65536 /dev/zero | tr '\\0' x"}).Content
 	if exact != strings.Repeat("x", 64<<10) {
 		t.Errorf("%d bytes", len(exact))
+	}
+}
+
+// Whoever has left the command's group is not found, and holds its output: that is said.
+func TestBashSaysWhatMayBeIncomplete(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip(err)
+	}
+	p := newShell(t)
+	p.must(syscall.Mkfifo(filepath.Join(p.dir, "pipe"), 0o666))
+	got := p.gives("bash", in{"command": `setsid sh -c 'echo > pipe; exec sleep 1000' & read line < pipe; echo $!`}).Content
+	number, rest, _ := strings.Cut(got, "\n")
+	pid, err := strconv.Atoi(number)
+	p.must(err)
+	p.must(syscall.Kill(pid, syscall.SIGKILL))
+	if !strings.Contains(rest, "[the output may be incomplete") {
+		t.Errorf("it gave %q", got)
 	}
 }
 
