@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +26,7 @@ import (
 type others struct {
 	mu   sync.Mutex
 	ends []*otherEnd
+	live atomic.Int32 // sequences that somebody ranges over
 }
 
 // otherEnd is one session's.
@@ -42,6 +43,8 @@ func (o *others) follow(ctx context.Context, sources []string) iter.Seq[session.
 	defer o.mu.Unlock()
 	o.ends = append(o.ends, e)
 	return func(yield func(session.Followed) bool) {
+		o.live.Add(1)
+		defer o.live.Add(-1)
 		for {
 			select {
 			case g := <-e.comes:
@@ -122,13 +125,12 @@ func TestGuestsKeepNobodyAwake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var o others
 		c := watching(t, &o, session.Config{Idle: time.Minute})
-		before := runtime.NumGoroutine()
 		for range 10 { // each ends what was followed before
 			c.send(following("local:y", "local:x"), following("local:x"))
 		}
 		c.next()
-		if n := runtime.NumGoroutine(); n > before {
-			t.Errorf("%d goroutines, %d before", n, before)
+		if n := o.live.Load(); n != 1 {
+			t.Errorf("%d are followed at once", n)
 		}
 		for range 50 {
 			time.Sleep(time.Second)
@@ -142,6 +144,9 @@ func TestGuestsKeepNobodyAwake(t *testing.T) {
 		synctest.Wait()
 		if got := c.next(); !slices.Contains(got, "session.ended") || o.says("local:x", guestCall("", "Read", `{}`)) != 0 {
 			t.Errorf("the session goes on: %q", got)
+		}
+		if n := o.live.Load(); n != 0 {
+			t.Errorf("%d are still followed", n)
 		}
 	})
 }

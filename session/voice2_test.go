@@ -418,8 +418,15 @@ func TestAcknowledgementsThatComeLate(t *testing.T) {
 		}
 		return words
 	}
+	answers := engine(func(ctx context.Context, req turn.Request, yield yieldSignal) {
+		if req.Text == "hm?" { // is never answered, so that its turn has no words, whenever it is cancelled
+			<-ctx.Done()
+			return
+		}
+		tells(story)(ctx, req, yield)
+	})
 	cut := func(t *testing.T) *player {
-		p := listener(t, tells(story), &drone{rate: 24000})
+		p := listener(t, answers, &drone{rate: 24000})
 		p.stuck = true
 		p.send(typed("when?"))
 		p.play(100 * time.Millisecond)
@@ -443,7 +450,7 @@ func TestAcknowledgementsThatComeLate(t *testing.T) {
 			p.play(100 * time.Millisecond)
 			p.send(ack, cancel, ack)
 		}, []string{"when?", "It is", "and?", ""}},
-		"the next one has begun": {func(p *player) { p.send(typed("and?"), ack, cancel) }, []string{"when?", "It is", "and?"}},
+		"the next one has begun": {func(p *player) { p.send(typed("hm?"), ack, cancel) }, []string{"when?", "It is", "hm?"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -252,20 +252,9 @@ func TestCancelLeavesNothingBehind(t *testing.T) {
 			t.Errorf("%d processes were there", n)
 		}
 	}
-	if after := goroutines(before); after > before {
-		t.Errorf("%d goroutines became %d", before, after)
-	}
-}
-
-// goroutines gives those that have nothing left to do the chance to end.
-func goroutines(want int) int {
-	for range 10000 {
-		if runtime.NumGoroutine() <= want {
-			break
-		}
+	for runtime.NumGoroutine() > before { // those that have nothing left to do end in their own time; the test's bounds it
 		runtime.Gosched()
 	}
-	return runtime.NumGoroutine()
 }
 
 func TestLeavingTheLoopLeavesNothingBehind(t *testing.T) {
@@ -292,16 +281,22 @@ func TestAnEndedCommandTakesItsChildrenAlong(t *testing.T) {
 }
 
 func TestGivesUpOnACommandThatTakesTooLong(t *testing.T) {
-	path, gone := family(t)
-	s := command(t, "forever", path)
-	s.cfg.Timeout = time.Second // both processes are there by then
-	_, _, err := listen(t.Context(), s, "hello")
-	var e *Error
-	if !errors.Is(err, errTimeout) || !errors.As(err, &e) || e.Code() != protocol.CodeSpeechFailed {
-		t.Errorf("%v, of %v", err, errors.Unwrap(err))
-	}
-	if n := gone(); n != 2 {
-		t.Errorf("%d processes were there", n)
+	for timeout := time.Second; ; timeout *= 2 {
+		path, gone := family(t)
+		s := command(t, "forever", path)
+		s.cfg.Timeout = timeout
+		_, _, err := listen(t.Context(), s, "hello")
+		var e *Error
+		if !errors.Is(err, errTimeout) || !errors.As(err, &e) || e.Code() != protocol.CodeSpeechFailed {
+			t.Errorf("%v, of %v", err, errors.Unwrap(err))
+		}
+		n := gone()
+		if n == 2 {
+			return
+		}
+		if timeout > time.Minute { // on a slow machine the time may be over before both are there
+			t.Fatalf("%d processes were there", n)
+		}
 	}
 }
 

@@ -126,6 +126,7 @@ func TestADispatchIsAnsweredOnce(t *testing.T) {
 		}}.PollOnly()
 		respond(t, r)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if want := []string{"C1 5", "C3 8"}; !slices.Equal(asked, want) {
 			t.Errorf("asked %q, want %q", asked, want)
 		}
@@ -134,8 +135,10 @@ func TestADispatchIsAnsweredOnce(t *testing.T) {
 		}
 		waiting(t, dir, "C3", 8, nil) // put back, although it has failed
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		waiting(t, dir, "C1", 9, nil) // the next step
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if want := []string{"C1 5", "C3 8", "C1 9"}; !slices.Equal(asked, want) {
 			t.Errorf("asked %q, want %q", asked, want)
 		}

@@ -45,13 +45,17 @@ type Config struct {
 	Timeout time.Duration // of a call; default 60 s
 
 	Log *slog.Logger // nil discards
+
+	// [New] sets these.
+	grace time.Duration // to end in peace
+	delay time.Duration // before connecting again, the first time
 }
 
 // What a server may be and send.
 const (
 	connectTimeout = 20 * time.Second // until its tools are known
 	callTimeout    = time.Minute
-	grace          = time.Second // to end in peace
+	endTimeout     = time.Second // to end in peace
 
 	firstDelay = time.Second // before connecting again; doubles
 	lastDelay  = 30 * time.Second
@@ -78,6 +82,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("mcp: server %q: %w", cfg.Name, err)
 	}
 	cfg.Timeout = cmp.Or(cfg.Timeout, callTimeout)
+	cfg.grace = cmp.Or(cfg.grace, endTimeout)
+	cfg.delay = cmp.Or(cfg.delay, firstDelay)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}

@@ -104,14 +104,14 @@ func (s *Server) why(ctx, timed context.Context, err error) error {
 // Run connects to the server and keeps the connection until ctx is done; then it ends the connection, and the process
 // if there is one, waits for all that it started, and returns nil. It is called once.
 func (s *Server) Run(ctx context.Context) error {
-	for delay := firstDelay; ; {
+	for delay := s.cfg.delay; ; {
 		began := time.Now()
 		err := s.serve(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if time.Since(began) > 2*lastDelay {
-			delay = firstDelay
+			delay = s.cfg.delay
 		}
 		why := errors.New(s.cfg.redact(err.Error()))
 		s.state.Store(&Status{Why: why})
@@ -227,6 +227,7 @@ type connection struct {
 	ctx    context.Context // done when Run lets go of the connection
 	cancel context.CancelFunc
 	calls  sync.WaitGroup
+	grace  time.Duration
 	log    *slog.Logger
 }
 
@@ -253,7 +254,7 @@ func (s *Server) connect(ctx context.Context, l link) (*connection, error) {
 		}
 		return nil, err
 	}
-	conn := &connection{session: session, link: l, lost: make(chan error, 1), log: s.cfg.Log}
+	conn := &connection{session: session, link: l, lost: make(chan error, 1), grace: s.cfg.grace, log: s.cfg.Log}
 	conn.ctx, conn.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	conn.calls.Go(func() {
 		err := session.Wait()
@@ -287,7 +288,7 @@ func (c *connection) do(ctx context.Context, exchange func(context.Context) erro
 		return err
 	case <-ctx.Done():
 	}
-	last := time.NewTimer(grace)
+	last := time.NewTimer(c.grace)
 	defer last.Stop()
 	select {
 	case err := <-done:
@@ -302,7 +303,7 @@ func (c *connection) do(ctx context.Context, exchange func(context.Context) erro
 // end closes the session, in peace if that does not take long, and waits for it.
 func (c *connection) end() {
 	c.cancel()
-	stop := time.AfterFunc(grace, c.link.cut)
+	stop := time.AfterFunc(c.grace, c.link.cut)
 	_ = c.session.Close() // what the other end makes of it changes nothing
 	stop.Stop()
 	c.calls.Wait()

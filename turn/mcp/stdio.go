@@ -126,7 +126,7 @@ func (p *process) cut() { p.cancel() }
 func (p *process) end() {
 	_ = p.in.Close()
 	_ = p.out.Close()
-	patience := time.NewTimer(grace)
+	patience := time.NewTimer(p.cfg.grace)
 	defer patience.Stop()
 	select {
 	case <-p.ended:

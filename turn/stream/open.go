@@ -87,7 +87,7 @@ func (c *Client) attempt(parent context.Context, r Request, yield func(Event, er
 		last := r.Last != nil && r.Last(event)
 		more := yield(event, nil)
 		if last {
-			finish(resp.Body, silence)
+			c.finish(resp.Body, silence)
 			return nil
 		}
 		if !more {
@@ -169,8 +169,8 @@ func (c *Client) broken(ctx context.Context, err error, started bool) *failure {
 }
 
 // finish reads the end of a body, so that the connection can be used again, if it comes at once.
-func finish(body io.Reader, silence *time.Timer) {
-	silence.Reset(20 * time.Millisecond)
+func (c *Client) finish(body io.Reader, silence *time.Timer) {
+	silence.Reset(c.end)
 	_, _ = io.CopyN(io.Discard, body, 4<<10) // an end that does not come costs no more than the connection
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +34,8 @@ const (
 	longestBash = 10 * time.Minute
 	maxCommand  = 64 << 10 // bytes
 	maxCommands = 8        // at once
+
+	heldFor = 2 * time.Second // the longest that an output is read for once nothing of the command's group runs
 )
 
 // Bash makes the tool that runs shell commands, beginning in the root's folder. timeout is how long one may take unless
@@ -87,22 +90,68 @@ func (s *shell) command(ctx context.Context, line string, limit time.Duration) (
 	}
 	var out ends
 	cmd := Command(ctx, dir, []string{"TERM=dumb"}, interpreter(), "-c", line)
-	cmd.Stdout, cmd.Stderr = &out, &out // the same: both come in the order that they were written in
-	err = cmd.Run()
-	EndGroup(cmd)
+	whole, err := run(ctx, cmd, &out)
 	text := strings.ToValidUTF8(out.String(), "\uFFFD")
+	if !whole {
+		text += "\n[the output may be incomplete: something that the command started goes on, and holds it]\n"
+	}
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return Result{}, say(nil, "The command was stopped: it was not done after %v.\n%s", limit, text)
 	case ctx.Err() != nil:
 		return Result{}, ctx.Err()
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it left something running, which is over now
+	case err == nil:
 		return Result{Content: text, Output: encode(output{Content: text})}, nil
 	case errors.As(err, &exit):
 		return Result{}, say(nil, "The command ended with %v.\n%s", exit, text)
 	default:
 		return Result{}, say(err, "The command could not be started.")
+	}
+}
+
+// run runs a command to its end, and ends what it left running. whole says that all of the output is in out: it is not where
+// a process that has left the command's group holds it.
+func run(ctx context.Context, cmd *exec.Cmd, out *ends) (whole bool, err error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return true, err
+	}
+	defer func() { _ = r.Close() }()
+	cmd.Stdout, cmd.Stderr = w, w // the same: both come in the order that they were written in
+	err = cmd.Start()
+	_ = w.Close()
+	if err != nil {
+		return true, err
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(out, r)
+	}()
+	err = cmd.Wait()
+	// What it left running has a moment to end by itself, as a tee that still writes. Once the group is killed only the
+	// output's reader can be late, which costs nothing of what was written.
+	whole = closed(context.WithoutCancel(ctx), read, grace/2)
+	EndGroup(cmd)
+	if whole = whole || closed(ctx, read, heldFor); !whole {
+		_ = r.Close()
+		<-read
+	}
+	return whole, err
+}
+
+// closed says whether a channel is closed before the time is over and ctx is done.
+func closed(ctx context.Context, c <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
+		return false
+	case <-ctx.Done():
+		return false
 	}
 }
 
