@@ -148,7 +148,7 @@ func relayTo(t *testing.T, address string) *relay {
 	}
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.FlushInterval = -1
-	proxy.Transport = &http.Transport{DisableKeepAlives: true} // Node closes idle connections, perhaps just when one is taken
+	proxy.Transport = &http.Transport{DisableKeepAlives: true}              // Node closes idle connections, perhaps just when one is taken
 	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {} // it was let go of
 	r := &relay{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
