@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"vela/gateway/auth"
+	"vela/gateway/closedport"
 	"vela/gateway/discovery"
 	"vela/protocol"
 	"vela/turn"
@@ -30,7 +31,7 @@ type ollama struct {
 func newOllama(t *testing.T, models string) *ollama {
 	o := &ollama{}
 	o.models.Store(&models)
-	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	o.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			fmt.Fprintf(w, `{"object":"list","data":%s}`, *o.models.Load())
 			return
@@ -42,18 +43,14 @@ func newOllama(t *testing.T, models string) *ollama {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"I am %s.\"}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", q.Model)
 	}))
-	t.Cleanup(o.Close)
-	return o
-}
-
-// nowhere is an address at which nobody listens.
-func nowhere(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	_ = o.Listener.Close()
+	var err error
+	if o.Listener, err = net.Listen("tcp", closedport.New(t)); err != nil { // where nobody listens once it is closed
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	o.Start()
+	t.Cleanup(o.Close)
+	return o
 }
 
 // onMachine is a gateway on a machine where just that runs.
@@ -65,11 +62,11 @@ func onMachine(t *testing.T, where discovery.Config, cfg Config) *Gateway {
 		t.Fatal(err)
 	}
 	if where.OpenClaw == "" {
-		where.OpenClaw = nowhere(t)
+		where.OpenClaw = closedport.New(t)
 	}
 	for _, base := range []*string{&where.LMStudio, &where.Ollama} {
 		if *base == "" {
-			*base = "http://" + nowhere(t)
+			*base = "http://" + closedport.New(t)
 		}
 	}
 	where.Dir = t.TempDir()

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"vela/gateway/client"
+	"vela/gateway/closedport"
 	"vela/protocol"
 )
 
@@ -201,9 +202,7 @@ func stacks() string {
 
 // A collector that is away costs one line of the log, however many batches do not arrive.
 func TestACollectorThatIsAway(t *testing.T) {
-	c := httptest.NewServer(nil)
-	c.Close()
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+closedport.New(t))
 	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1") // a request a span
 	log := serve(t)
 	if n := strings.Count(log, "do not reach the collector"); n != 1 {

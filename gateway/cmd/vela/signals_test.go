@@ -11,6 +11,7 @@ import (
 
 	"vela/gateway"
 	"vela/gateway/client"
+	"vela/gateway/closedport"
 	"vela/protocol"
 )
 
@@ -104,8 +105,7 @@ func TestEmitTakesLines(t *testing.T) {
 }
 
 func TestSignalsThatCannotBe(t *testing.T) {
-	closed := httptest.NewServer(nil)
-	closed.Close()
+	closed := "http://" + closedport.New(t)
 	strange := httptest.NewServer(http.NotFoundHandler())
 	defer strange.Close()
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
@@ -121,11 +121,11 @@ func TestSignalsThatCannotBe(t *testing.T) {
 		{[]string{"emit", "x", "--payload", ""}, 2, "a JSON object"},
 		{[]string{"hook"}, 2, "Claude Code calls this by itself"},
 		{[]string{"emit", "x", "--url", "ftp://x"}, 1, "not reached by ftp"},
-		{[]string{"emit", "x", "--url", closed.URL}, 1, "no gateway answers"},
+		{[]string{"emit", "x", "--url", closed}, 1, "no gateway answers"},
 		{[]string{"emit", "x", "--url", strange.URL}, 1, "takes no signals"},
 		{[]string{"emit", "x", "--url", refuses.URL}, 1, "VELA_TOKEN"},
 		{[]string{"emit", "thinking", "--url", live}, 1, "the payload of thinking: agentId is missing"},
-		{[]string{"tail", "--url", closed.URL}, 1, "no gateway answers"},
+		{[]string{"tail", "--url", closed}, 1, "no gateway answers"},
 		{[]string{"tail", "--url", strange.URL}, 1, "streams no signals"},
 		{[]string{"tail", "--url", refuses.URL}, 1, "VELA_TOKEN"},
 	} {

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"vela/gateway"
+	"vela/gateway/closedport"
 )
 
 func TestTapMakesSignalsOfWhatAProgramPrints(t *testing.T) {
@@ -42,9 +42,7 @@ func TestTapMakesSignalsOfWhatAProgramPrints(t *testing.T) {
 }
 
 func TestTapWithoutAGateway(t *testing.T) {
-	closed := httptest.NewServer(nil)
-	closed.Close()
-	code, out, errs := vela(t, "tap", "--raw", "--endpoint", closed.URL, "--", "sh", "-c", "echo one; echo two; exit 9")
+	code, out, errs := vela(t, "tap", "--raw", "--endpoint", "http://"+closedport.New(t), "--", "sh", "-c", "echo one; echo two; exit 9")
 	if code != 9 || out != "one\ntwo\n" {
 		t.Errorf("exit %d, %q", code, out)
 	}
