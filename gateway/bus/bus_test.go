@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"vela/gateway/closedport"
 )
 
 // TestMain is also the helper processes of the tests, which are this program once more.
@@ -38,7 +41,8 @@ type external struct {
 }
 
 func startExternal(t testing.TB, change func(*server.Options)) *external {
-	x := &external{dir: t.TempDir(), port: server.RANDOM_PORT}
+	port := netip.MustParseAddrPort(closedport.New(t)).Port() // its own, also while it is stopped
+	x := &external{dir: t.TempDir(), port: int(port)}
 	x.start(t, change)
 	t.Cleanup(x.stop)
 	return x
@@ -58,7 +62,7 @@ func (x *external) start(t testing.TB, change func(*server.Options)) {
 	if !s.ReadyForConnections(10 * time.Second) {
 		t.Fatal("the external server does not start")
 	}
-	x.server, x.port = s, o.Port
+	x.server = s
 }
 
 func (x *external) stop() {
