@@ -44,15 +44,16 @@ func TestEmitAndTail(t *testing.T) {
 	emit("deploy.done", "--source", "other")
 	emit("event", "--payload", `{"_meta":{"heartbeat":true}}`)
 	emit("thinking", "--payload", "{\"agentId\":\"a\",\"content\":\"\u009b2J\u202e\"}")
-	emit("last", "--source", "build")
-	all.await(t, " last ")
-	lines.await(t, `"type":"last"`)
+	emit("deploy.last", "--source", "build")
+	all.await(t, " deploy.last ")
+	some.await(t, " deploy.last ")
+	lines.await(t, `"type":"deploy.last"`)
 	for _, end := range ends {
 		if code := end(); code != 0 {
 			t.Errorf("exit %d", code)
 		}
 	}
-	if got := some.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, ` build deploy.done {"ok":true}`+"\n") {
+	if got := some.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, ` build deploy.done {"ok":true}`+"\n") {
 		t.Errorf("of one type and source: %q", got)
 	}
 	if got := all.String(); strings.Count(got, "\n") != 5 || strings.Contains(got, "heartbeat") || !strings.Contains(got, "mbuild\x1b[0m first {}") || strings.ContainsAny(got, "\u009b\u202e") {
