@@ -23,6 +23,7 @@ import (
 
 // TestMain is also the helper processes of the tests, which are this program once more.
 func TestMain(m *testing.M) {
+	ackWait = time.Minute // longer than any machine stands still
 	if run, ok := helpers[os.Getenv(helperVar)]; ok {
 		if err := run(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -108,7 +109,7 @@ func must(t testing.TB, err error) {
 
 // soon is a context for what must not take long.
 func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*ackWait)
 	t.Cleanup(cancel)
 	return ctx
 }
