@@ -106,6 +106,15 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
+// What only tests need imports testing, or is imported by what does.
+func TestTheProgramHoldsNothingOfTests(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.ImportPath == "vela/gateway/cmd/vela" && slices.Contains(p.Deps, "testing") {
+			t.Errorf("%s has testing in it", p.ImportPath)
+		}
+	}
+}
+
 // TestPackagesLieInTheFoldersOfTheProject holds the top level to the five folders with Go in them: a sixth would need a
 // reason that the reader of the list in README.md sees at once.
 func TestPackagesLieInTheFoldersOfTheProject(t *testing.T) {

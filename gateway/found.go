@@ -27,35 +27,40 @@ type offer struct {
 // faster-whisper-server.
 var usualPorts = []string{"8080", "8081", "8000"}
 
-// Bounds of looking for servers.
-const (
-	findTime   = 300 * time.Millisecond
-	mostAnswer = 256 << 10 // bytes
-)
+// findTime is how long servers have to answer, by default.
+const findTime = 300 * time.Millisecond
+
+// mostAnswer bounds what a server answers, in bytes.
+const mostAnswer = 256 << 10
 
 // finder looks for servers. Its methods may be called from several goroutines.
 type finder struct {
 	recent[[]offer]
 	ports  []string
+	within time.Duration // how long they have to answer
 	client *http.Client
 }
 
 func newFinder() *finder {
-	return &finder{recent: newRecent[[]offer](), ports: usualPorts, client: &http.Client{
+	f := &finder{recent: newRecent[[]offer](), ports: usualPorts, within: findTime}
+	f.client = &http.Client{
 		Transport: &http.Transport{
 			DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
-			DialContext: (&net.Dialer{Timeout: findTime}).DialContext,
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				return (&net.Dialer{Timeout: f.within}).DialContext(ctx, network, address)
+			},
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}
+	return f
 }
 
-// lately is what was found in the last seconds. It takes as long as [findTime].
+// lately is what was found in the last seconds. It takes as long as servers have to answer.
 func (f *finder) lately(ctx context.Context) []offer { return f.recent.lately(ctx, f.look) }
 
 // look asks every port at once, on loopback alone.
 func (f *finder) look(ctx context.Context) (found []offer) {
-	ctx, cancel := context.WithTimeout(ctx, findTime)
+	ctx, cancel := context.WithTimeout(ctx, f.within)
 	defer cancel()
 	answers := make([]*offer, len(f.ports))
 	var asked sync.WaitGroup

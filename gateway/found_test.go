@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"vela/session/sherpa"
 )
@@ -81,7 +82,7 @@ func TestAWhisperServerIsOffered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.finder.ports = []string{port}
+	g.finder.ports, g.finder.within = []string{port}, time.Minute
 	r := g.Report(t.Context())
 	offered := slices.IndexFunc(r.Ears, func(e Engine) bool { return e.Offered })
 	if offered < 0 {
@@ -103,7 +104,7 @@ func TestAWhisperServerIsOffered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.finder.ports = []string{port}
+	g.finder.ports, g.finder.within = []string{port}, time.Minute
 	if r := g.Report(t.Context()); len(r.Ears) != 1 || !r.Transcriber.Available || r.Transcriber.Name != "whisper" {
 		t.Errorf("with that, there are %+v", r.Ears)
 	}

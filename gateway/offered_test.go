@@ -13,8 +13,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"vela/gateway/auth"
+	"vela/gateway/closedport"
 	"vela/gateway/discovery"
 	"vela/protocol"
 	"vela/turn"
@@ -23,14 +25,19 @@ import (
 // ollama stands in for a server of models.
 type ollama struct {
 	*httptest.Server
-	models atomic.Pointer[string] // a JSON list
-	asked  atomic.Pointer[string] // the model that was asked last
+	starting atomic.Bool            // and not there yet
+	models   atomic.Pointer[string] // a JSON list
+	asked    atomic.Pointer[string] // the model that was asked last
 }
 
 func newOllama(t *testing.T, models string) *ollama {
 	o := &ollama{}
 	o.models.Store(&models)
-	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	o.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if o.starting.Load() {
+			http.Error(w, "starting", http.StatusServiceUnavailable)
+			return
+		}
 		if r.Method == http.MethodGet {
 			fmt.Fprintf(w, `{"object":"list","data":%s}`, *o.models.Load())
 			return
@@ -42,18 +49,14 @@ func newOllama(t *testing.T, models string) *ollama {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"I am %s.\"}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", q.Model)
 	}))
-	t.Cleanup(o.Close)
-	return o
-}
-
-// nowhere is an address at which nobody listens.
-func nowhere(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	_ = o.Listener.Close()
+	var err error
+	if o.Listener, err = net.Listen("tcp", closedport.New(t)); err != nil { // where nobody listens once it is closed
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	o.Start()
+	t.Cleanup(o.Close)
+	return o
 }
 
 // onMachine is a gateway on a machine where just that runs.
@@ -65,14 +68,14 @@ func onMachine(t *testing.T, where discovery.Config, cfg Config) *Gateway {
 		t.Fatal(err)
 	}
 	if where.OpenClaw == "" {
-		where.OpenClaw = nowhere(t)
+		where.OpenClaw = closedport.New(t)
 	}
 	for _, base := range []*string{&where.LMStudio, &where.Ollama} {
 		if *base == "" {
-			*base = "http://" + nowhere(t)
+			*base = "http://" + closedport.New(t)
 		}
 	}
-	where.Dir = t.TempDir()
+	where.Dir, where.Within = t.TempDir(), time.Minute
 	g.taps.where = where
 	return g
 }
@@ -173,11 +176,9 @@ func TestWhatRunsOnThisMachineIsOffered(t *testing.T) {
 
 // Who has chosen one that is not there yet gets it as soon as it is.
 func TestAnOfferThatComesLater(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // who does not answer is not there
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := onMachine(t, discovery.Config{LMStudio: "http://" + l.Addr().String()}, Config{})
+	empty := newOllama(t, `[]`)
+	empty.starting.Store(true) // who answers no list is not there
+	g := onMachine(t, discovery.Config{LMStudio: empty.URL}, Config{})
 	runs(t, g)
 	if got := shows(g.agents.report(t.Context())); got != "echo" {
 		t.Errorf("it offers %q", got)
@@ -186,10 +187,7 @@ func TestAnOfferThatComesLater(t *testing.T) {
 	if _, err := answer(mine.engine, "who are you?"); !isAway(err, "LM Studio does not run") {
 		t.Errorf("it says %v", err)
 	}
-	empty := newOllama(t, `[]`)
-	later := &http.Server{Handler: empty.Config.Handler}
-	go func() { _ = later.Serve(l) }()
-	defer func() { _ = later.Close() }()
+	empty.starting.Store(false)
 	if _, err := answer(mine.engine, "who are you?"); !isAway(err, "LM Studio has no model. Load one there") {
 		t.Errorf("it says %v", err)
 	}

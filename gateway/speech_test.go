@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"vela/gateway/closedport"
 	"vela/session"
 	"vela/session/speech"
 )
@@ -181,8 +182,7 @@ voices:
 // in five seconds.
 func TestSpeechServersAreAsked(t *testing.T) {
 	t.Setenv("SPEECH_KEY", "sk-wrong")
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
+	gone := "http://" + closedport.New(t)
 	var asked atomic.Int64
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
@@ -193,10 +193,10 @@ func TestSpeechServersAreAsked(t *testing.T) {
 	defer refuses.Close()
 	f, err := parseFile([]byte(`
 ears:
-  - {kind: whisper, url: "` + gone.URL + `"}
+  - {kind: whisper, url: "` + gone + `"}
   - {kind: openai, url: "` + refuses.URL + `/v1", model: whisper-1, key_env: SPEECH_KEY}
 voices:
-  - {kind: piper, url: "` + gone.URL + `"}
+  - {kind: piper, url: "` + gone + `"}
   - {kind: openai, url: "` + refuses.URL + `/v1", model: tts-1, voice: alloy, key_env: SPEECH_KEY}
 `))
 	if err != nil {

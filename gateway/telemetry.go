@@ -22,11 +22,11 @@ import (
 // endpoints are the variables that name one; the first that is set counts.
 var endpoints = []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"}
 
-// flushTime is how long a gateway that stops waits for its collector. What is cut off then ends within flushSlack.
-const (
-	flushTime  = 900 * time.Millisecond
-	flushSlack = 100 * time.Millisecond
-)
+// flushTime is how long a gateway that stops waits for its collector. Only tests set it.
+var flushTime = 900 * time.Millisecond
+
+// flushSlack is how long what is cut off then takes to end.
+const flushSlack = 100 * time.Millisecond
 
 // traces is what sends spans. Nil sends none.
 type traces struct {

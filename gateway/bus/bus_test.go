@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,10 +17,13 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"vela/gateway/closedport"
 )
 
 // TestMain is also the helper processes of the tests, which are this program once more.
 func TestMain(m *testing.M) {
+	ackWait = time.Minute // longer than any machine stands still
 	if run, ok := helpers[os.Getenv(helperVar)]; ok {
 		if err := run(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -38,7 +42,8 @@ type external struct {
 }
 
 func startExternal(t testing.TB, change func(*server.Options)) *external {
-	x := &external{dir: t.TempDir(), port: server.RANDOM_PORT}
+	port := netip.MustParseAddrPort(closedport.New(t)).Port() // its own, also while it is stopped
+	x := &external{dir: t.TempDir(), port: int(port)}
 	x.start(t, change)
 	t.Cleanup(x.stop)
 	return x
@@ -58,7 +63,7 @@ func (x *external) start(t testing.TB, change func(*server.Options)) {
 	if !s.ReadyForConnections(10 * time.Second) {
 		t.Fatal("the external server does not start")
 	}
-	x.server, x.port = s, o.Port
+	x.server = s
 }
 
 func (x *external) stop() {
@@ -104,7 +109,7 @@ func must(t testing.TB, err error) {
 
 // soon is a context for what must not take long.
 func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*ackWait)
 	t.Cleanup(cancel)
 	return ctx
 }

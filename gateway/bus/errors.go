@@ -39,9 +39,12 @@ const (
 	codeNoMessage          = 10037
 	codeNoStorage          = 10047
 	codeWrongSequence      = 10071
-	codeStoreFailed        = 10077 // a bound of the stream is reached
+	codeStoreFailed        = 10077 // a bound of the stream is reached, or it is storeClosed
 	codeWrongSequenceToo   = 10164
 )
+
+// storeClosed is how a server that stops describes why it does not store: its ErrStoreClosed.
+const storeClosed = "store is closed"
 
 // apiError is how JetStream refuses.
 type apiError struct {
@@ -52,6 +55,9 @@ type apiError struct {
 func (e *apiError) err() error {
 	if e == nil {
 		return nil
+	}
+	if e.Code == codeStoreFailed && e.Description == storeClosed {
+		return fmt.Errorf("%w (%s)", ErrUnavailable, e.Description)
 	}
 	switch e.Code {
 	case codeNoResourcesAccount, codeNoResourcesServer, codeNoMemory, codeNoStorage, codeStoreFailed:

@@ -15,6 +15,7 @@ import (
 	"nhooyr.io/websocket"
 
 	"vela/gateway/client"
+	"vela/gateway/closedport"
 	"vela/protocol"
 )
 
@@ -222,7 +223,7 @@ func TestDialSaysWhatToDo(t *testing.T) {
 		return s.URL
 	}
 	for name, c := range map[string]struct{ address, says string }{
-		"nobody there": {nobody(t), "no gateway listens at HOST: start one with `vela serve`, or give --url"},
+		"nobody there": {closedport.New(t), "no gateway listens at HOST: start one with `vela serve`, or give --url"},
 		"403":          {answer(403, `{"message":"Not from there."}`), "the gateway at HOST does not admit this client or its origin (403 Forbidden): Not from there."},
 		"503":          {answer(503, "stopping\n"), "the gateway at HOST is stopping or full (503 Service Unavailable), try again later: stopping"},
 		"404":          {answer(404, "<html>not here"), "what listens at HOST is no gateway (404 Not Found), check --url"},
@@ -261,16 +262,6 @@ func TestDialLeavesNothing(t *testing.T) {
 	}
 }
 
-// nobody is an address where nobody listens any more.
-func nobody(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func TestDialErrorCauses(t *testing.T) {
 	unknown := &client.DialError{Address: "nowhere:80", Err: &net.DNSError{Err: "no such host"}}
 	if got := unknown.Error(); got != "no host is found for nowhere:80 (no such host): check --url" {
@@ -292,7 +283,7 @@ func TestDialErrorCauses(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)
-	if _, err := client.Dial(ctx, nobody(t), client.Options{}); !errors.Is(err, why) {
+	if _, err := client.Dial(ctx, closedport.New(t), client.Options{}); !errors.Is(err, why) {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package discovery
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,21 +11,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"vela/gateway/closedport"
 )
 
 // patient is more than any answer takes here; a test that needs it all fails.
 const patient = 30 * time.Second
-
-// closed is an address at which nobody listens.
-func closed(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
 
 // serve is a server that gives one answer.
 func serve(t *testing.T, answer http.HandlerFunc) string {
@@ -47,7 +37,7 @@ func says(status int, body string) http.HandlerFunc {
 }
 
 func TestWhatIsFound(t *testing.T) {
-	nobody := Config{Dir: t.TempDir(), OpenClaw: closed(t), LMStudio: "http://" + closed(t), Ollama: "http://" + closed(t), Within: patient}
+	nobody := Config{Dir: t.TempDir(), OpenClaw: closedport.New(t), LMStudio: "http://" + closedport.New(t), Ollama: "http://" + closedport.New(t), Within: patient}
 	claude := filepath.Join(t.TempDir(), "a", "b")
 	if err := os.MkdirAll(filepath.Join(filepath.Dir(claude), ".claude"), 0o700); err != nil {
 		t.Fatal(err)
@@ -99,7 +89,7 @@ func TestAllAreAskedAtOnce(t *testing.T) {
 		asked.Wait()
 		_, _ = w.Write([]byte(`{"data":[]}`))
 	}
-	c := Config{Dir: t.TempDir(), OpenClaw: closed(t), LMStudio: serve(t, answer), Ollama: serve(t, answer), Within: patient}
+	c := Config{Dir: t.TempDir(), OpenClaw: closedport.New(t), LMStudio: serve(t, answer), Ollama: serve(t, answer), Within: patient}
 	for _, s := range c.Look(t.Context())[2:] {
 		if !s.Available {
 			t.Errorf("%s was asked alone", s.ID)
@@ -110,7 +100,7 @@ func TestAllAreAskedAtOnce(t *testing.T) {
 // A server that never answers is not there, and is not waited for.
 func TestASlowOneIsNotWaitedFor(t *testing.T) {
 	hang := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	c := Config{Dir: t.TempDir(), OpenClaw: closed(t), LMStudio: hang, Ollama: hang, Within: 20 * time.Millisecond}
+	c := Config{Dir: t.TempDir(), OpenClaw: closedport.New(t), LMStudio: hang, Ollama: hang, Within: 20 * time.Millisecond}
 	for _, s := range c.Look(t.Context()) {
 		if s.Available {
 			t.Errorf("%s is available", s.ID)
@@ -123,7 +113,7 @@ func TestASlowOneIsNotWaitedFor(t *testing.T) {
 }
 
 func TestDevicesComeLast(t *testing.T) {
-	c := Config{Dir: t.TempDir(), OpenClaw: closed(t), LMStudio: "http://" + closed(t), Ollama: ":bad", Within: patient,
+	c := Config{Dir: t.TempDir(), OpenClaw: closedport.New(t), LMStudio: "http://" + closedport.New(t), Ollama: ":bad", Within: patient,
 		Devices: func() []Service { return []Service{{ID: "local:midi:1", Protocol: "midi", Available: true}} }}
 	all := c.Look(t.Context())
 	text, err := json.Marshal(all[len(all)-1])

@@ -19,10 +19,14 @@ import (
 const (
 	sweepEvery = 10 * time.Second
 	maxLooks   = 32 // rooms that are looked into in one sweep, at random where there are more
-	apiTime    = 5 * time.Second
-	markTime   = 2 * time.Second // it keeps somebody waiting who leaves
 
 	attrLeft = "vela.agent_left" // why the agent left whoever has it, as in the metrics
+)
+
+// How long LiveKit's API may take. Variables for the tests.
+var (
+	apiTime  = 5 * time.Second
+	markTime = 2 * time.Second // it keeps somebody waiting who leaves
 )
 
 // roomService is LiveKit's API of rooms.

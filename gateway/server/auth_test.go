@@ -369,18 +369,22 @@ func (g *gateway) postTokens() (int, string) {
 
 func TestGuessingKeysIsSlowedDown(t *testing.T) {
 	g := guard(t, nil)
-	statuses := map[int]int{}
-	for range 15 {
+	// How many guesses there are at once is held in auth. On a slow machine some come back meanwhile.
+	guess := func() int {
 		status, h, _ := g.request("POST", "/api/tokens", bearer(foreignSecret), "{}")
-		if statuses[status]++; status == 429 && h.Get("Retry-After") == "" {
-			t.Error("429 without Retry-After")
+		if status != 401 && (status != 429 || h.Get("Retry-After") == "") {
+			t.Fatalf("a guess: %d, Retry-After %q", status, h.Get("Retry-After"))
+		}
+		return status
+	}
+	for range 10 {
+		if status := guess(); status != 401 {
+			t.Errorf("one of the first guesses: %d", status)
 		}
 	}
-	if statuses[401] != 10 || statuses[429] != 5 {
-		t.Errorf("answers: %v, want 10 times 401 and then 429", statuses)
-	}
-	if status, _ := g.postTokens(); status != 429 {
-		t.Errorf("the right key meanwhile: %d", status)
+	for status := 0; status != 429; status, _ = g.postTokens() { // also with the right key, unless a guess has come back
+		for guess() == 401 {
+		}
 	}
 	if status, _, _ := g.request("GET", "/api/engines", bearer(g.token(auth.Rights{})), ""); status != 200 {
 		t.Errorf("a good token meanwhile: %d", status)

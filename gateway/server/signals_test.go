@@ -225,6 +225,13 @@ func TestSignalsAreStreamed(t *testing.T) {
 				t.Fatal("the log is still read")
 			}
 		}
+		for { // and is counted no more
+			if _, _, got := g.request(http.MethodPost, "/api/signal", nil, "x"); strings.Contains(got, `"clients":0`) {
+				break
+			} else if g.ctx.Err() != nil {
+				t.Fatalf("with no stream open: %s", got)
+			}
+		}
 	}
 	if resp := g.stream(http.Header{"Origin": {"https://elsewhere.example"}}); resp.StatusCode != 403 {
 		t.Errorf("a foreign page: %d", resp.StatusCode)

@@ -35,35 +35,40 @@ func (l *listener) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.printed.Write(b)
+	l.wake()
+	return len(b), nil
+}
+
+func (l *listener) wake() {
 	select {
 	case l.more <- struct{}{}:
 	default:
 	}
-	return len(b), nil
 }
 
 func (l *listener) send(_ context.Context, text []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sent = append(l.sent, string(text))
+	l.wake()
 	return nil
 }
 
-// await waits until that is printed.
-func (l *listener) await(t *testing.T, text string) string {
+// await waits until that is printed, and so many signals are sent: those that wait at the end are lost on a slow machine.
+func (l *listener) await(t *testing.T, text string, sent int) {
 	t.Helper()
 	timeout := time.After(30 * time.Second)
 	for {
 		l.mu.Lock()
-		printed := l.printed.String()
+		printed, signals := l.printed.String(), len(l.sent)
 		l.mu.Unlock()
-		if strings.Contains(printed, text) {
-			return printed
+		if strings.Contains(printed, text) && signals >= sent {
+			return
 		}
 		select {
 		case <-l.more:
 		case <-timeout:
-			t.Fatalf("it printed %q, and no %q", printed, text)
+			t.Fatalf("it printed %.1000q, want %q, and sent %d signals, want %d", printed, text, signals, sent)
 		}
 	}
 }
@@ -81,7 +86,7 @@ func shell(t *testing.T, l *listener, script string) Program {
 
 func TestAProgramRunsAsIfNobodyListened(t *testing.T) {
 	l := newListener()
-	p := shell(t, l, `printf begun; read x; printf " %s\nError: no\n\nlast" "$x"; exit 3`)
+	p := shell(t, l, `printf begun; read x; printf " %s\nError: no\n\nlast" "$x"; exec >&-; read x; exit 3`)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -94,10 +99,11 @@ func TestAProgramRunsAsIfNobodyListened(t *testing.T) {
 	}
 	done := make(chan result, 1)
 	go func() { e, err := p.Run(t.Context()); done <- result{e, err} }()
-	l.await(t, "begun") // although the line has not ended
+	l.await(t, "begun", 0) // although the line has not ended
 	if _, err := w.WriteString("input\n"); err != nil {
 		t.Fatal(err)
 	}
+	l.await(t, "last", 3)
 	_ = w.Close()
 	if got := <-done; got.err != nil || got.Ended != (Ended{Code: 3, Sent: 3}) {
 		t.Errorf("it ended with %+v", got)
@@ -151,7 +157,7 @@ func TestAProgramGetsItsSignals(t *testing.T) {
 		l := newListener()
 		p := itself(t, l, "signal")
 		go func() {
-			l.await(t, "ready")
+			l.await(t, "ready", 0)
 			_ = syscall.Kill(os.Getpid(), s)
 		}()
 		e, err := p.Run(t.Context())
@@ -200,7 +206,7 @@ func TestWhatOutlivesTheProgram(t *testing.T) {
 	p.Stdin = r
 	ended := make(chan Ended, 1)
 	go func() { e, _ := p.Run(t.Context()); ended <- e }()
-	l.await(t, "left")
+	l.await(t, "left", 1)
 	again := time.NewTicker(10 * time.Millisecond) // the program itself may get the first ones
 	defer again.Stop()
 	for {
@@ -339,19 +345,20 @@ func TestSplitter(t *testing.T) {
 func TestALineThatIsTooLongComesOutAllTheSame(t *testing.T) {
 	l := newListener()
 	p := shell(t, l, "")
-	file, err := os.CreateTemp(t.TempDir(), "")
+	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }()
+	defer func() { _ = r.Close() }()
 	text := fmt.Sprintf("a\n%s\nb\n", strings.Repeat("l", maxLine+1))
-	if _, err := file.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
-	p.Command, p.Stdin = []string{"cat"}, file
+	go func() {
+		defer func() { _ = w.Close() }()
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Error(err)
+		}
+		l.await(t, text, 2)
+	}()
+	p.Command, p.Stdin = []string{"cat"}, r
 	e, err := p.Run(t.Context())
 	if err != nil || e != (Ended{Sent: 2, Lost: 1}) || l.printed.String() != text {
 		t.Errorf("%+v, %v, %d bytes", e, err, l.printed.Len())

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"vela/gateway"
@@ -269,64 +270,66 @@ func (k *kept) atOnce() bool                         { return k.instantly }
 // What is acknowledged is what has been heard by the clock: never more than has come, all of it in the end, and again where
 // it could not be told. A record has heard everything at once, and none of the phrases.
 func TestAcknowledgementsByTheClock(t *testing.T) {
-	chunk := make([]int16, answerRate/25)
-	delta := func(ms int64, filler bool) protocol.ResponseAudioDelta {
-		return protocol.ResponseAudioDelta{ResponseID: "r1", Chunk: base64Of(chunk), StartMs: ms, Filler: filler}
-	}
-	acks := make(chan protocol.PlaybackAck, 64)
-	lost := 1
-	to := &kept{}
-	s := newSpeaker(to, speech.Samples, func(a protocol.PlaybackAck) bool {
-		if lost > 0 {
-			lost--
-			return false
+	synctest.Test(t, func(t *testing.T) {
+		chunk := make([]int16, answerRate/25)
+		delta := func(ms int64, filler bool) protocol.ResponseAudioDelta {
+			return protocol.ResponseAudioDelta{ResponseID: "r1", Chunk: base64Of(chunk), StartMs: ms, Filler: filler}
 		}
-		acks <- a
-		return true
-	})
-	began := time.Now()
-	for ms := int64(0); ms < 400; ms += 40 {
-		s.hear(delta(ms, ms < 80))
-	}
-	var all []int64
-	for last := int64(0); last < 400; {
-		a := <-acks
-		if by := time.Since(began).Milliseconds(); a.PlayedMs > by+1 && a.PlayedMs > 0 || a.PlayedMs <= last || a.ResponseID != "r1" {
-			t.Errorf("%+v after %d ms and after %d", a, by, last)
+		acks := make(chan protocol.PlaybackAck, 64)
+		lost := 1
+		to := &kept{}
+		s := newSpeaker(to, speech.Samples, func(a protocol.PlaybackAck) bool {
+			if lost > 0 {
+				lost--
+				return false
+			}
+			acks <- a
+			return true
+		})
+		began := time.Now()
+		for ms := int64(0); ms < 400; ms += 40 {
+			s.hear(delta(ms, ms < 80))
 		}
-		last = a.PlayedMs
-		all = append(all, last)
-	}
-	if len(all) < 2 || !slices.IsSorted(all) || all[len(all)-1] != 400 {
-		t.Errorf("acknowledged were %v", all)
-	}
-	s.hear(delta(400, false))
-	if heard := s.cut(); heard.ResponseID != "r1" || heard.PlayedMs < 400 || heard.PlayedMs > 440 {
-		t.Errorf("a cut has heard %+v", heard)
-	}
-	s.hear(delta(440, false))
-	if heard := s.cut(); heard.ResponseID != "" {
-		t.Errorf("a second one has heard %+v", heard)
-	}
-	s.close()
-	if to.samples != 11*len(chunk) || to.cuts != 2 {
-		t.Errorf("%d samples were played, and %d cuts", to.samples, to.cuts)
-	}
+		var all []int64
+		for last := int64(0); last < 400; {
+			a := <-acks
+			if by := time.Since(began).Milliseconds(); a.PlayedMs > by+1 && a.PlayedMs > 0 || a.PlayedMs <= last || a.ResponseID != "r1" {
+				t.Errorf("%+v after %d ms and after %d", a, by, last)
+			}
+			last = a.PlayedMs
+			all = append(all, last)
+		}
+		if len(all) < 2 || !slices.IsSorted(all) || all[len(all)-1] != 400 {
+			t.Errorf("acknowledged were %v", all)
+		}
+		s.hear(delta(400, false))
+		if heard := s.cut(); heard.ResponseID != "r1" || heard.PlayedMs < 400 || heard.PlayedMs > 440 {
+			t.Errorf("a cut has heard %+v", heard)
+		}
+		s.hear(delta(440, false))
+		if heard := s.cut(); heard.ResponseID != "" {
+			t.Errorf("a second one has heard %+v", heard)
+		}
+		s.close()
+		if to.samples != 11*len(chunk) || to.cuts != 2 {
+			t.Errorf("%d samples were played, and %d cuts", to.samples, to.cuts)
+		}
 
-	record := &kept{instantly: true}
-	s = newSpeaker(record, speech.Samples, func(a protocol.PlaybackAck) bool { acks <- a; return true })
-	s.hear(delta(0, true))
-	s.hear(delta(40, false))
-	s.hear(protocol.ResponseCompleted{ResponseID: "r1"})
-	for _, want := range []int64{40, 80} {
-		if a := <-acks; a.PlayedMs != want {
-			t.Errorf("acknowledged is %+v, want %d", a, want)
+		record := &kept{instantly: true}
+		s = newSpeaker(record, speech.Samples, func(a protocol.PlaybackAck) bool { acks <- a; return true })
+		s.hear(delta(0, true))
+		s.hear(delta(40, false))
+		s.hear(protocol.ResponseCompleted{ResponseID: "r1"})
+		for _, want := range []int64{40, 80} {
+			if a := <-acks; a.PlayedMs != want {
+				t.Errorf("acknowledged is %+v, want %d", a, want)
+			}
 		}
-	}
-	s.close()
-	if record.samples != len(chunk) {
-		t.Errorf("%d samples were recorded", record.samples)
-	}
+		s.close()
+		if record.samples != len(chunk) {
+			t.Errorf("%d samples were recorded", record.samples)
+		}
+	})
 }
 
 func base64Of(samples []int16) string {

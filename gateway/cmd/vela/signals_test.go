@@ -11,6 +11,7 @@ import (
 
 	"vela/gateway"
 	"vela/gateway/client"
+	"vela/gateway/closedport"
 	"vela/protocol"
 )
 
@@ -43,15 +44,16 @@ func TestEmitAndTail(t *testing.T) {
 	emit("deploy.done", "--source", "other")
 	emit("event", "--payload", `{"_meta":{"heartbeat":true}}`)
 	emit("thinking", "--payload", "{\"agentId\":\"a\",\"content\":\"\u009b2J\u202e\"}")
-	emit("last", "--source", "build")
-	all.await(t, " last ")
-	lines.await(t, `"type":"last"`)
+	emit("deploy.last", "--source", "build")
+	all.await(t, " deploy.last ")
+	some.await(t, " deploy.last ")
+	lines.await(t, `"type":"deploy.last"`)
 	for _, end := range ends {
 		if code := end(); code != 0 {
 			t.Errorf("exit %d", code)
 		}
 	}
-	if got := some.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, ` build deploy.done {"ok":true}`+"\n") {
+	if got := some.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, ` build deploy.done {"ok":true}`+"\n") {
 		t.Errorf("of one type and source: %q", got)
 	}
 	if got := all.String(); strings.Count(got, "\n") != 5 || strings.Contains(got, "heartbeat") || !strings.Contains(got, "mbuild\x1b[0m first {}") || strings.ContainsAny(got, "\u009b\u202e") {
@@ -104,8 +106,7 @@ func TestEmitTakesLines(t *testing.T) {
 }
 
 func TestSignalsThatCannotBe(t *testing.T) {
-	closed := httptest.NewServer(nil)
-	closed.Close()
+	closed := "http://" + closedport.New(t)
 	strange := httptest.NewServer(http.NotFoundHandler())
 	defer strange.Close()
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
@@ -121,11 +122,11 @@ func TestSignalsThatCannotBe(t *testing.T) {
 		{[]string{"emit", "x", "--payload", ""}, 2, "a JSON object"},
 		{[]string{"hook"}, 2, "Claude Code calls this by itself"},
 		{[]string{"emit", "x", "--url", "ftp://x"}, 1, "not reached by ftp"},
-		{[]string{"emit", "x", "--url", closed.URL}, 1, "no gateway answers"},
+		{[]string{"emit", "x", "--url", closed}, 1, "no gateway answers"},
 		{[]string{"emit", "x", "--url", strange.URL}, 1, "takes no signals"},
 		{[]string{"emit", "x", "--url", refuses.URL}, 1, "VELA_TOKEN"},
 		{[]string{"emit", "thinking", "--url", live}, 1, "the payload of thinking: agentId is missing"},
-		{[]string{"tail", "--url", closed.URL}, 1, "no gateway answers"},
+		{[]string{"tail", "--url", closed}, 1, "no gateway answers"},
 		{[]string{"tail", "--url", strange.URL}, 1, "streams no signals"},
 		{[]string{"tail", "--url", refuses.URL}, 1, "VELA_TOKEN"},
 	} {

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"vela/gateway"
+	"vela/gateway/closedport"
 )
 
 func TestTapMakesSignalsOfWhatAProgramPrints(t *testing.T) {
@@ -14,16 +15,35 @@ func TestTapMakesSignalsOfWhatAProgramPrints(t *testing.T) {
 	var signals paper
 	end := tail(t, &signals, "--since", "--json", "--url", addr)
 	t.Setenv("VELA_URL", addr)
-	code, out, errs := vela(t, "tap", "--correlation-id", "run 7", "--", "sh", "-c",
-		`echo '{"type":"tool_call","toolName":"ls","agentId":"me"}'; echo not JSON; echo '{"type":"thinking"}'; exit 4`)
+	// The program ends once its last signal has come: what waits then is lost on a slow machine.
+	stdin := os.Stdin
+	defer func() { os.Stdin = stdin }()
+	tap := func(last string, args ...string) (code int, out, errs string) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		os.Stdin = r
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			code, out, errs = vela(t, append([]string{"tap"}, args...)...)
+		}()
+		signals.await(t, last)
+		_ = w.Close()
+		<-ended
+		return code, out, errs
+	}
+	code, out, errs := tap("invalid_payload", "--correlation-id", "run 7", "--", "sh", "-c",
+		`echo '{"type":"tool_call","toolName":"ls","agentId":"me"}'; echo not JSON; echo '{"type":"thinking"}'; read x; exit 4`)
 	if code != 4 || errs != "" || out != "{\"type\":\"tool_call\",\"toolName\":\"ls\",\"agentId\":\"me\"}\nnot JSON\n{\"type\":\"thinking\"}\n" {
 		t.Errorf("exit %d, %q, %s", code, out, errs)
 	}
-	code, out, errs = vela(t, "tap", "--raw", "--source", "nightly", "sh", "-c", `echo "Using: make"; echo done --raw`)
+	code, out, errs = tap("done --raw", "--raw", "--source", "nightly", "sh", "-c", `echo "Using: make"; echo done --raw; read x; exit 0`)
 	if code != 0 || errs != "" || out != "Using: make\ndone --raw\n" {
 		t.Errorf("exit %d, %q, %s", code, out, errs)
 	}
-	signals.await(t, "done --raw")
 	end()
 	got := signals.String()
 	for _, want := range []string{
@@ -42,9 +62,7 @@ func TestTapMakesSignalsOfWhatAProgramPrints(t *testing.T) {
 }
 
 func TestTapWithoutAGateway(t *testing.T) {
-	closed := httptest.NewServer(nil)
-	closed.Close()
-	code, out, errs := vela(t, "tap", "--raw", "--endpoint", closed.URL, "--", "sh", "-c", "echo one; echo two; exit 9")
+	code, out, errs := vela(t, "tap", "--raw", "--endpoint", "http://"+closedport.New(t), "--", "sh", "-c", "echo one; echo two; exit 9")
 	if code != 9 || out != "one\ntwo\n" {
 		t.Errorf("exit %d, %q", code, out)
 	}
