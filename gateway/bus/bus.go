@@ -226,13 +226,12 @@ func (b *Bus) ensureStreams(ctx context.Context, c Config) error {
 	return b.ensure(ctx, states)
 }
 
-// ensure makes a stream where it is missing.
+// ensure makes a stream where it is missing. It asks again where no answer comes: a server that is asked for the same stream
+// by several at once was seen to leave one without.
 func (b *Bus) ensure(ctx context.Context, c jetstream.StreamConfig) error {
-	_, err := b.js.Stream(ctx, c.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if _, err = b.js.CreateStream(ctx, c); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			err = nil // another gateway was quicker
-		}
+	err := b.ensureOnce(ctx, c)
+	for tries := 1; tries < 3 && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; tries++ {
+		err = b.ensureOnce(ctx, c)
 	}
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrNoResponders) {
 		return fmt.Errorf("bus: the NATS server has no JetStream: start it with -js: %w", err)
@@ -241,6 +240,18 @@ func (b *Bus) ensure(ctx context.Context, c jetstream.StreamConfig) error {
 		return fmt.Errorf("bus: open stream %s: %w", c.Name, err)
 	}
 	return nil
+}
+
+func (b *Bus) ensureOnce(ctx context.Context, c jetstream.StreamConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, connectWait)
+	defer cancel()
+	_, err := b.js.Stream(ctx, c.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if _, err = b.js.CreateStream(ctx, c); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return nil // another gateway was quicker
+		}
+	}
+	return err
 }
 
 // ready says why nothing can be stored just now, or nil.
