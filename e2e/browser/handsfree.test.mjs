@@ -86,7 +86,7 @@ async function hearsNothing(t) {
   return `ears: [{kind: openai, model: none, url: "http://127.0.0.1:${server.address().port}/v1"}]\n`;
 }
 
-// The second gateway takes much for speech that is none, so that the answer is held for it, and let go of again. What PocketSphinx
+// The second gateway takes much for speech that is none, and hears some of which no words are made, so that the answer is held for it, and let go of again. What PocketSphinx
 // makes of such sounds is at times a word, which would be an interruption.
 for (const [name, vad, least] of [
   ['as it is set', null, 0],
@@ -95,7 +95,9 @@ for (const [name, vad, least] of [
   test(`a cough, a throat that is cleared, a noisy room, before a gateway ${name}: the answer is heard to its end, every sample of it once`, async (t) => {
     const gateway = vad ? await startVelaWith(`${vad}\n${await hearsNothing(t)}`) : vela;
     if (vad) afterwards(t, () => gateway.stop());
-    const noises = after(quiet(3), cough(), quiet(2), hum(0.4), quiet(1.5), hum(0.4), quiet(1.5), cough(0.4), quiet(1.5), hum(0.4), quiet(3));
+    // Whether a browser lets the noises through is its own affair: speech, of which no words are made, is sure to be held for.
+    const speech = vad ? [voice('never mind'), quiet(2)] : [];
+    const noises = after(quiet(3), cough(), quiet(2), hum(0.4), quiet(1.5), ...speech, hum(0.4), quiet(1.5), cough(0.4), quiet(1.5), hum(0.4), quiet(3));
     const { page, shown, proxy, wire } = await live(t, record(inRoom(noises)), { gateway });
     let held = 0;
     let answers = 0;
