@@ -46,7 +46,7 @@ type Config struct {
 
 	Log *slog.Logger // nil discards
 
-	// [New] sets these.
+	// Only tests set these; 0 is the default.
 	grace time.Duration // to end in peace
 	delay time.Duration // before connecting again, the first time
 }

@@ -45,7 +45,7 @@ type Client struct {
 	secrets upstream.Secrets
 	own     *http.Transport
 	http    http.Client
-	end     time.Duration // how long the end of an answer is waited for, once its last event has come
+	endWait time.Duration // how long the end of an answer is waited for, once its last event has come
 }
 
 // New returns a client, or says what is wrong with the configuration. Close it when it is not needed any more.
@@ -67,7 +67,7 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Dial != nil {
 		own.DialContext, own.Proxy = cfg.Dial, nil
 	}
-	c := &Client{cfg: cfg, base: base, secrets: secrets(cfg), own: own, end: 20 * time.Millisecond}
+	c := &Client{cfg: cfg, base: base, secrets: secrets(cfg), own: own, endWait: 20 * time.Millisecond}
 	c.http = http.Client{Transport: c.own, CheckRedirect: stay}
 	return c, nil
 }

@@ -517,7 +517,7 @@ func TestConnectionsAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(client.Close)
-			client.end = time.Hour // the end comes, however slow the machine is
+			client.endWait = time.Hour // the end comes, however slow the machine is
 			if http2 {
 				client.own.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 				client.own.TLSClientConfig.NextProtos = nil

@@ -170,7 +170,7 @@ func (c *Client) broken(ctx context.Context, err error, started bool) *failure {
 
 // finish reads the end of a body, so that the connection can be used again, if it comes at once.
 func (c *Client) finish(body io.Reader, silence *time.Timer) {
-	silence.Reset(c.end)
+	silence.Reset(c.endWait)
 	_, _ = io.CopyN(io.Discard, body, 4<<10) // an end that does not come costs no more than the connection
 }
 
